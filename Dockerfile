@@ -30,7 +30,7 @@ RUN pip install ${PIP_ARGS} --no-deps --no-build-isolation . \
 
 WORKDIR /
 # The encoder's weights are the published ones, and run.
-RUN python -c "from pathlib import Path; from app.providers.embedder import load_embedder; \
+RUN python -c "from pathlib import Path; from engram.providers.embedder import load_embedder; \
 load_embedder('all-MiniLM-L6-v2', 'onnx', Path('/tmp/engram'), 0, 1).embed(['The graph works.'])"
 
 

@@ -9,8 +9,8 @@ aligned as at ingest, in the same order, and nothing but names is embedded. What
 import argparse
 from pathlib import Path
 
-from app.services.facts.align import JUDGE
 from common import application, passages, scratch_collection
+from engram.services.facts.entity_alignment import JUDGE
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ import httpx
 import numpy as np
 
 import common
-from app.composition import Application, Servers
+from engram.runtime.container import Application, Servers
 from query_latency import api
 
 LOOK_SECONDS = 0.02
@@ -48,7 +48,7 @@ def worker(addresses: Servers) -> Iterator[None]:
         "REDIS_URL": addresses.redis_url,
         "ENGRAM_LOG_LEVEL": "ERROR",
     }
-    process = subprocess.Popen([sys.executable, "-m", "app.cli", "worker"], env=env)
+    process = subprocess.Popen([sys.executable, "-m", "engram.cli", "worker"], env=env)
     try:
         yield
     finally:

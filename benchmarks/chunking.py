@@ -26,14 +26,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from app.composition import Application
-from app.importing import chunks, formats
-from app.importing.chunks import Lead
-from app.importing.documents import Document, Passage
-from app.importing.limits import Limits
-from app.providers.language.sentences import split_sentences
-from app.services.retrieval.query import Query
 from common import application, dataset_file, read_jsonl, scratch_collection, stage
+from engram.importing import chunks, formats
+from engram.importing.chunks import Lead
+from engram.importing.documents import Document, Passage
+from engram.importing.import_limits import Limits
+from engram.providers.language.sentence_splitter import split_sentences
+from engram.runtime.container import Application
+from engram.services.retrieval.query import Query
 
 SETS = ("feedbackqa", "mtrag", "2wiki")
 VARIANTS = (

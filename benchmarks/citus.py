@@ -26,10 +26,10 @@ import psycopg
 from fastapi.testclient import TestClient
 
 import common
-from app.composition import Application, Servers, servers
-from app.main import create_app
-from app.settings import Settings
-from app.storage.schema import migrate
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers, servers
+from engram.storage.schema_revision import migrate
 from tests.support import encoder
 from tests.support.citus import distributed
 

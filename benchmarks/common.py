@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import structlog
 
-from app.cli import OBJECTS
-from app.composition import Application, Servers, servers
-from app.services.retrieval.query import Query
-from app.services.upkeep.maintain import MaintainService, Thresholds
-from app.settings import Settings
-from app.storage.schema import migrate
+from engram.cli import OBJECTS
+from engram.config.settings import Settings
+from engram.runtime.container import Application, Servers, servers
+from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
+from engram.services.retrieval.query import Query
+from engram.storage.schema_revision import migrate
 
 LINES_PER_WRITE = 500
 

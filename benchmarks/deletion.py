@@ -24,11 +24,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import psycopg
 
 import common
-from app.composition import Application
-from app.services.corpus.removal import RemovalService
-from app.services.retrieval.query import Query
-from app.storage.corpus import removal
-from app.storage.database import Writer
+from engram.runtime.container import Application
+from engram.services.corpus.collection_removal import RemovalService
+from engram.services.retrieval.query import Query
+from engram.storage.corpus import collection_deletion
+from engram.storage.database import Writer
 from tests.support import large
 
 SMALL = 300
@@ -76,8 +76,8 @@ def at_once(app: Application, collection_id: int) -> None:
     """All of it in one transaction."""
     with app.database.write() as writer:
         writer.execute("SET LOCAL statement_timeout = 0")
-        assert removal.begin(writer, collection_id)
-        removal.end(writer, collection_id)
+        assert collection_deletion.begin(writer, collection_id)
+        collection_deletion.end(writer, collection_id)
 
 
 def main() -> None:
@@ -117,7 +117,7 @@ def main() -> None:
         with app.database.read() as reader:
             left = [
                 table.name
-                for table in removal.tables()
+                for table in collection_deletion.tables()
                 if reader.scalar(
                     f'SELECT EXISTS (SELECT FROM "{table.name}" WHERE collection_id = %(id)s)', {"id": target.id}
                 )

@@ -7,9 +7,9 @@ import argparse
 import random
 from pathlib import Path
 
-from app.providers.language import PassageText, load_language
-from app.providers.language.facts import extract_facts
 from common import passages
+from engram.providers.language import PassageText, load_language
+from engram.providers.language.facts import extract_facts
 
 
 def main() -> None:

@@ -14,10 +14,10 @@ from collections.abc import Callable
 import numpy as np
 import psutil
 
-from app.composition import Application
-from app.services.access.scope import Scope
-from app.services.facts.search import Wanted
 from common import application
+from engram.runtime.container import Application
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_search import Wanted
 
 RELATIONS = ("father", "place of birth", "employer", "spouse", "educated at")
 

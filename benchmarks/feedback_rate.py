@@ -33,9 +33,9 @@ from pgvector import Vector
 from pgvector.psycopg import register_vector
 
 import common
-from app.composition import Application
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
+from engram.runtime.container import Application
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
 from query_cost import Backends
 
 UPDATES_PER_BATCH = 500

@@ -29,17 +29,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import common
-from app.composition import Application
-from app.core.keys import compose
-from app.services.retrieval.dense import EXACT
-from app.services.upkeep.maintain import IndexHealth, MaintainService, Thresholds
-from app.storage.corpus import collections, passages
-from app.storage.corpus.passages import PassageRow
-from app.storage.database import Reader
-from app.storage.keys import evolved_keys
-from app.storage.keys.evolved_keys import EvolvedKey
-from app.storage.retrieval import keyed
-from app.storage.retrieval.focus import Focus, GraphLimits
+from engram.core.passage_keys.evolution import compose
+from engram.runtime.container import Application
+from engram.services.maintenance.index_maintenance import IndexHealth, MaintainService, Thresholds
+from engram.services.retrieval.dense_search import EXACT
+from engram.storage.corpus import collections, passages
+from engram.storage.corpus.passages import PassageRow
+from engram.storage.database import Reader
+from engram.storage.passage_keys import evolved_keys
+from engram.storage.passage_keys.evolved_keys import EvolvedKey
+from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
 
 TOP_K = 10
 MIX = 0.3
@@ -67,9 +67,9 @@ class Searches:
             target = collections.find(reader, self._collection)
             for vector in self._vectors:
                 focus = Focus(target, vector, use_memory=evolved)
-                exact = set(keyed.nearest_passages(reader, focus, TOP_K, EXACT))
+                exact = set(passages_by_key.nearest_passages(reader, focus, TOP_K, EXACT))
                 began = time.perf_counter()
-                near = set(keyed.nearest_passages(reader, focus, TOP_K, self._graph))
+                near = set(passages_by_key.nearest_passages(reader, focus, TOP_K, self._graph))
                 took.append((time.perf_counter() - began) * 1000.0)
                 found.append(len(near & exact) / len(exact))
                 short += len(near) < len(exact)

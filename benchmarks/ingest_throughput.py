@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import common
-from app.composition import Application
-from app.providers.embedder import Embedder
-from app.services.access.encoder import Encoder
-from app.services.corpus.index import IndexService
-from app.services.corpus.names import NamesService
-from app.services.jobs.kinds import INGEST
-from app.services.jobs.runner import Runner
+from engram.providers.embedder import Embedder
+from engram.runtime.container import Application
+from engram.services.auth.encoder import Encoder
+from engram.services.corpus.entity_embedding import NamesService
+from engram.services.corpus.graph_builder import IndexService
+from engram.services.jobs.job_kinds import INGEST
+from engram.services.jobs.job_runner import Runner
 from query_cost import Backends
 
 NAMED = """

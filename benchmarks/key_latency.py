@@ -31,14 +31,14 @@ import psycopg
 from pgvector.psycopg import register_vector
 
 import common
-from app.composition import Application, Servers
-from app.core.verdict import Expansion
-from app.services.reasons.influence import Influences
-from app.services.retrieval.kept_keys import KeptKeys
-from app.services.retrieval.query import Memory, Query
-from app.services.retrieval.retrieve import RetrieveService
-from app.services.serving.ask import AskService
-from app.storage.database import Database
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application, Servers
+from engram.services.explanations.verdict_influence import Influences
+from engram.services.retrieval.passage_key_cache import KeptKeys
+from engram.services.retrieval.query import Memory, Query
+from engram.services.retrieval.retrieval_service import RetrieveService
+from engram.services.serving.query_service import AskService
+from engram.storage.database import Database
 from query_latency import Way, interleaved
 
 BAR = 1.10

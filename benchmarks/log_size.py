@@ -16,10 +16,10 @@ from itertools import islice
 from pathlib import Path
 
 import common
-from app.composition import Application
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
-from app.storage.tables import metadata
+from engram.runtime.container import Application
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
+from engram.storage.tables import metadata
 
 BATCH = 50
 

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.providers.embedder.folder import DEFAULT_MODEL, open_model
-from app.providers.embedder.onnx import onnx_encoder
-from app.providers.embedder.windows import WindowedEmbedder, combine_windows
+from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
+from engram.providers.embedder.onnx_encoder import onnx_encoder
+from engram.providers.embedder.token_windows import WindowedEmbedder, combine_windows
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import common
-from app.composition import Application
-from app.services.retrieval.query import Query
+from engram.runtime.container import Application
+from engram.services.retrieval.query import Query
 from query_cost import Backends
 
 TABLES = (

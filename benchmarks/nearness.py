@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import common
-from app.parts import Parts
-from app.settings import Settings
+from engram.config.settings import Settings
+from engram.runtime.parts import Parts
 
 
 def main() -> None:

@@ -24,9 +24,9 @@ import httpx
 import numpy as np
 
 import common
-from app.composition import Application
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
 from running import Service
 
 COLLECTION = "owned"

@@ -61,7 +61,7 @@ def run(count: int, arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         env = os.environ | {"ENGRAM_DATA_DIR": folder, "ENGRAM_LOG_LEVEL": "ERROR"}
         env |= {"ENGRAM_PORT": str(PORT), "ENGRAM_METRICS_PORT": str(PORT + 1)}
-        command = [sys.executable, "-m", "app.cli", "up", "--api", str(count), "--workers", str(count)]
+        command = [sys.executable, "-m", "engram.cli", "up", "--api", str(count), "--workers", str(count)]
         with subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as up:
             try:
                 while not tried(url, count):

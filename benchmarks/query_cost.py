@@ -25,28 +25,28 @@ from unittest.mock import patch
 import numpy as np
 
 import common
-from app.composition import Application
-from app.services.retrieval import present, propagate, rank, retrieve
-from app.services.retrieval.query import Query
-from app.services.serving import ask
-from app.storage.database import Reader
+from engram.runtime.container import Application
+from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
+from engram.services.retrieval.query import Query
+from engram.services.serving import query_service
+from engram.storage.database import Reader
 from query_latency import Floor, interleaved
 
 TOP_K = 10
 STORAGE = str(Path(common.__file__).parents[1] / "app" / "storage")
 STAGES: tuple[tuple[Any, str, str], ...] = (
-    (propagate, "begin", "walk"),
-    (propagate, "advance", "walk"),
-    (retrieve, "_aligned", "align"),
-    (rank, "_candidates", "candidates"),
-    (rank, "_first_look", "first look"),
-    (rank, "look_again", "second look"),
-    (rank, "enough", "enough"),
-    (rank, "_believed", "weights"),
-    (retrieve, "rank", "rank, the rest"),
-    (present, "answer", "present"),
-    (present, "trace", "present"),
-    (ask, "kept", "episode"),
+    (hop_loop, "begin", "walk"),
+    (hop_loop, "advance", "walk"),
+    (retrieval_service, "_aligned", "align"),
+    (passage_ranking, "_candidates", "candidates"),
+    (passage_ranking, "_first_look", "first look"),
+    (passage_ranking, "look_again", "second look"),
+    (passage_ranking, "enough", "enough"),
+    (passage_ranking, "_believed", "weights"),
+    (retrieval_service, "rank", "rank, the rest"),
+    (answer_presentation, "answer", "present"),
+    (answer_presentation, "trace", "present"),
+    (query_service, "kept", "episode"),
 )
 """Module, function, and the stage that its processor time counts to, less that of stages inside it."""
 
@@ -181,8 +181,8 @@ def stages(app: Application, way: Callable[[str], object], asked: Sequence[str])
             patches.enter_context(patch.object(module, name, clock.wrapped(getattr(module, name), stage)))
         for owner, name, stage in (
             (type(app.embedder), "embed", "embed"),
-            (retrieve.RetrieveService, "plan", "analyse"),
-            (ask.AskService, "keep", "keep the episode"),
+            (retrieval_service.RetrieveService, "plan", "analyse"),
+            (query_service.AskService, "keep", "keep the episode"),
             (type(app.access), "scope", "scope"),
         ):
             patches.enter_context(patch.object(owner, name, clock.wrapped(getattr(owner, name), stage)))

@@ -30,9 +30,9 @@ import psycopg
 from pgvector.psycopg import register_vector
 
 import common
-from app.composition import Application, Servers
-from app.services.retrieval.query import Query
-from app.storage.retrieval.nearness import indexed_rows
+from engram.runtime.container import Application, Servers
+from engram.services.retrieval.query import Query
+from engram.storage.retrieval.nearest_neighbours import indexed_rows
 
 ARMS = [(profile, memory) for profile in ("paper", "default") for memory in ("off", "read")]
 TOP_K = 10
@@ -49,7 +49,7 @@ class Floor:
         self._collection = app.access.scope(collection).collection.id
         self._connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
         register_vector(self._connection)
-        self._connection.execute(f"SET hnsw.ef_search = {app.settings.hnsw_ef_search}")
+        self._connection.execute(f"SET hnsw.ef_search = {engram.config.settings.hnsw_ef_search}")
         self._connection.execute("SET hnsw.iterative_scan = relaxed_order")
         if not exact:
             self._connection.execute(
@@ -99,7 +99,7 @@ def api(addresses: Servers) -> Iterator[tuple[httpx.Client, int]]:
         "ENGRAM_PORT": str(port),
         "ENGRAM_LOG_LEVEL": "ERROR",
     }
-    process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve"], env=env)
+    process = subprocess.Popen([sys.executable, "-m", "engram.cli", "serve"], env=env)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0, trust_env=False) as client:
             deadline = time.monotonic() + START_SECONDS

@@ -14,9 +14,9 @@ from itertools import cycle
 from pathlib import Path
 
 import common
-from app.composition import Application
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
+from engram.runtime.container import Application
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
 
 QUIET = 50
 

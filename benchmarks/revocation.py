@@ -30,13 +30,13 @@ from pathlib import Path
 from typing import Any
 
 import common
-from app import sample
-from app.composition import Application
-from app.core.verdict import Expansion
-from app.errors import UnavailableError
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Include, Query
-from app.storage.corpus import collections
+from engram import sample
+from engram.context.errors import UnavailableError
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Include, Query
+from engram.storage.corpus import collections
 
 JUDGES = 20
 TAKEN_BACK = "careless"

@@ -17,12 +17,12 @@ import httpx
 import psutil
 import psycopg
 
-from app.composition import Servers
-from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from app.providers.embedded.process import spawn
-from app.settings import Settings
-from app.storage.schema import migrate
-from app.supervision import Child
+from engram.config.settings import Settings
+from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.providers.embedded.child_process import spawn
+from engram.runtime.container import Servers
+from engram.runtime.supervisor import Child
+from engram.storage.schema_revision import migrate
 
 READY_SECONDS = 300.0
 POLL_SECONDS = 0.1
@@ -95,7 +95,7 @@ class Service:
             "ENGRAM_PORT": str(self.settings.port),
         }
         for name, command in (("api", "serve"), ("worker-1", "worker"), ("worker-2", "worker")):
-            program = (sys.executable, "-P", "-m", "app.cli", command)
+            program = (sys.executable, "-P", "-m", "engram.cli", command)
             self._parts.append(Part(name, program, env | {"PGAPPNAME": name}, log=self._folder / f"{name}.log"))
             self._parts[-1].start()
             self.until_ready()  # one after the other: the first one exports the encoder

@@ -26,11 +26,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import common
-from app.composition import Application
-from app.services.retrieval.query import Query
-from app.storage.corpus import collections
-from app.storage.retrieval.nearness import indexed_rows
-from app.storage.upkeep.maintenance import BUILDS
+from engram.runtime.container import Application
+from engram.services.retrieval.query import Query
+from engram.storage.corpus import collections
+from engram.storage.maintenance.vector_indexes import BUILDS
+from engram.storage.retrieval.nearest_neighbours import indexed_rows
 from query_cost import statements
 
 COMMON = 20

@@ -39,8 +39,8 @@ import httpx
 import structlog
 
 import common
-from app import sample
-from app.composition import Application
+from engram import sample
+from engram.runtime.container import Application
 from running import POLL_SECONDS, Fault, Service, disturb
 from soaked import COLLECTION, Body, Rows, check, drain, moved
 from usage import Usage

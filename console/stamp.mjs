@@ -18,7 +18,7 @@ const all = createHash("sha256");
 for (const name of sources) {
   all.update(`${name}\n${createHash("sha256").update(readFileSync(new URL(name, root))).digest("hex")}\n`);
 }
-writeFileSync(new URL("app/console/SOURCES", root), `${all.digest("hex")}\n`);
+writeFileSync(new URL("app/engram/console/SOURCES", root), `${all.digest("hex")}\n`);
 
 const bundled = Object.keys(JSON.parse(readFileSync(new URL("console/package.json", root))).dependencies);
 const licences = [...bundled, "events", "graphology-utils"].sort().map((name) => {
@@ -27,4 +27,4 @@ const licences = [...bundled, "events", "graphology-utils"].sort().map((name) =>
   const { version, license } = JSON.parse(readFileSync(new URL("package.json", folder)));
   return `${name} ${version}, ${license}\n\n${file ? readFileSync(new URL(file, folder), "utf8").trim() : ""}\n`;
 });
-writeFileSync(new URL("app/console/licences.txt", root), licences.join(`\n${"-".repeat(80)}\n\n`));
+writeFileSync(new URL("app/engram/console/licences.txt", root), licences.join(`\n${"-".repeat(80)}\n\n`));

@@ -12,7 +12,7 @@ export default defineConfig({
     dedupe: ["openapi-fetch"],
   },
   build: {
-    outDir: here("../app/console"),
+    outDir: here("../app/engram/console"),
     emptyOutDir: true,
     assetsDir: ".",
     assetsInlineLimit: 0, // data: addresses would have to be allowed by the page's policy

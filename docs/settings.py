@@ -8,16 +8,16 @@ import generated
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from app.operation_settings import OperationSettings
-from app.retrieval_settings import RetrievalSettings
-from app.settings import Settings
+from engram.config.operation_settings import OperationSettings
+from engram.config.retrieval_settings import RetrievalSettings
+from engram.config.settings import Settings
 
 PARTS = (Settings, RetrievalSettings, OperationSettings)
 """Where settings are defined, in the order in which the page has them."""
 TARGET = Path(__file__).with_suffix(".md")
 HEADER = """# Settings
 
-Generated from `app/settings.py`, `app/retrieval_settings.py` and `app/operation_settings.py` by `make docs`. Values
+Generated from `app/engram/config/settings.py`, `app/engram/config/retrieval_settings.py` and `app/engram/config/operation_settings.py` by `make docs`. Values
 come from the environment or from a `.env` file in the working directory.
 """
 

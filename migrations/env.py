@@ -5,9 +5,9 @@ from alembic.migration import MigrationContext
 from alembic.util import CommandError
 from sqlalchemy import Connection, NullPool, create_engine, text
 
-from app.settings import Settings
-from app.storage.engines import with_driver
-from app.storage.tables import metadata
+from engram.config.settings import Settings
+from engram.storage.connection_pools import with_driver
+from engram.storage.tables import metadata
 
 LOCK_KEY = 0x456E6772616D  # "Engram": two deployments starting at once migrate one after the other
 

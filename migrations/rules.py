@@ -31,7 +31,7 @@ BEFORE_ANY_ROW = """
     END $$
 """
 
-# A tenant's connections see rows of its collections only, whatever a statement says: see app/tenancy.py. The owner
+# A tenant's connections see rows of its collections only, whatever a statement says: see app/engram/context/tenancy.py. The owner
 # of the tables, who migrates and works, is not bound by that. The array is made once for a statement.
 ROW_SECURITY = """
     DO $$ DECLARE

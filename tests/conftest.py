@@ -16,14 +16,14 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from app.composition import Application, Servers, servers
-from app.main import create_app
-from app.providers.embedded import postgres
-from app.providers.embedder import Embedder
-from app.providers.language import Language
-from app.services.access.scope import Scope
-from app.settings import Settings
-from app.storage.schema import migrate
+from engram.config.settings import Settings
+from engram.providers.embedded import postgres
+from engram.providers.embedder import Embedder
+from engram.providers.language import Language
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers, servers
+from engram.services.auth.scope import Scope
+from engram.storage.schema_revision import migrate
 from tests.support import encoder
 from tests.support.citus import distributed
 from tests.support.command import Cli
@@ -58,14 +58,14 @@ FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "o
 FIRST = (
     "tests/api/test_contract.py",
     "tests/evaluation/test_real_data.py",
-    "tests/evaluation/test_adapt.py",
+    "tests/evaluation/test_adapt_protocol.py",
     "tests/evaluation/test_protocols.py",
     "tests/test_cli_evaluation.py",
     "tests/storage/test_plans.py",
     "tests/evaluation/",
     "tests/faults/",
     "tests/indexes/",
-    "tests/services/undo/",
+    "tests/services/revocation/",
 )
 """Files that take long, or folders of such files, in the order in which they are begun."""
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.client import Client
-from app.composition import Application
-from app.main import create_app
-from app.storage.corpus import collections
-from app.worker import Worker
+from engram.cli.http_client import Client
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.runtime.worker import Worker
+from engram.storage.corpus import collections
 from tests.conftest import CURIE
 from tests.support.command import NOWHERE, Cli
 from tests.support.live_server import LiveServer

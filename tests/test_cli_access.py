@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from app.core.access_keys import is_key
-from app.settings import is_loopback
+from engram.config.settings import is_loopback
+from engram.core.auth.access_keys import is_key
 from tests.support.command import Cli
 
 

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from app.client import Client, ClientError
-from app.composition import Application
+from engram.cli.http_client import Client, ClientError
+from engram.runtime.container import Application
 from tests.support.command import NOWHERE, Cli
 from tests.support.processes import eventually
 

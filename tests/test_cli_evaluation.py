@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app import sample
-from app.composition import Application
-from app.core.ranking import FEATURES
-from app.providers.prior import load_priors
-from app.settings import Settings
+from engram import sample
+from engram.config.settings import Settings
+from engram.core.ranking.passage_scores import FEATURES
+from engram.providers.ranking_prior import load_priors
+from engram.runtime.container import Application
 from tests.support.command import NOWHERE, Cli
 
 

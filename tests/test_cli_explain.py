@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from app.composition import Application
-from app.core.verdict import Expansion
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application
 from tests.support import state
 from tests.support.command import NOWHERE, Cli
 

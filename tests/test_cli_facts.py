@@ -2,9 +2,9 @@
 
 import json
 
-from app.composition import Application
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
 from tests.conftest import Ingest
 from tests.support.command import Cli
 

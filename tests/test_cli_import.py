@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from app.cli import importing
-from app.importing import chunks
+from engram.cli import import_command
+from engram.importing import chunks
 from tests.support.command import NOWHERE, Cli
 
 FILES = Path(__file__).parent / "importing/files"
@@ -90,7 +90,7 @@ def test_passages_can_be_written_to_a_file_instead(cli: Cli, folder: Path, tmp_p
 
 
 def test_sizes_are_those_of_the_service() -> None:
-    assert (importing.SIZE, importing.OVERLAP) == (chunks.SIZE, chunks.OVERLAP)
+    assert (import_command.SIZE, import_command.OVERLAP) == (chunks.SIZE, chunks.OVERLAP)
 
 
 def test_broken_files_links_and_encodings_cost_a_line_each(

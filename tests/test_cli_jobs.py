@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.support import state
 from tests.support.command import NOWHERE, Cli
 

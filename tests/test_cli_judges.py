@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.support import undo
 from tests.support.command import Cli
 

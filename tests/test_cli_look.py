@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import pytest
 from fastapi.testclient import TestClient
 
-from app.cli import cli as application_of_commands
-from app.cli.console import HEADINGS
-from app.cli.filters import as_filter
-from app.client import ClientError
+from engram.cli import cli as application_of_commands
+from engram.cli.http_client import ClientError
+from engram.cli.metadata_filters import as_filter
+from engram.cli.terminal import HEADINGS
 from tests.conftest import Ingest
 from tests.support.command import NOWHERE, Cli
 
@@ -32,8 +32,8 @@ def said(cli: Cli, *arguments: str) -> list[str]:
 
 class TestStart:
     def test_little_is_imported_for_help(self) -> None:
-        slow = ("pydantic", "httpx", "structlog", "rich", "numpy", "sqlalchemy", "app.settings")
-        program = f"import sys, app.cli; print(*[name for name in {slow!r} if name in sys.modules])"
+        slow = ("pydantic", "httpx", "structlog", "rich", "numpy", "sqlalchemy", "engram.config.settings")
+        program = f"import sys, engram.cli; print(*[name for name in {slow!r} if name in sys.modules])"
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout == "\n"
 
@@ -41,11 +41,11 @@ class TestStart:
         program = f"""
 import sys
 sys.argv = ["engram", "query", "?", "--url", {NOWHERE!r}]
-import app.cli
+import engram.cli
 try:
-    app.cli.main()
+    engram.cli.main()
 except SystemExit:
-    print(*[name for name in ("app.settings", "structlog", "httpx._main", "numpy") if name in sys.modules])
+    print(*[name for name in ("engram.config.settings", "structlog", "httpx._main", "numpy") if name in sys.modules])
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout == "\n"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.support import state
 from tests.support.command import NOWHERE, Cli
 

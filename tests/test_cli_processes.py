@@ -8,9 +8,9 @@ import pytest
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
-from app.cli.processes import warn_if_open
-from app.composition import Servers
-from app.settings import Settings
+from engram.cli.process_commands import warn_if_open
+from engram.config.settings import Settings
+from engram.runtime.container import Servers
 from tests.support import databases
 from tests.support.command import NOWHERE, Cli
 from tests.support.forks import ROOT

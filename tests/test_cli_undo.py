@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.composition import Application, Servers
-from app.settings import Settings
-from app.storage.corpus import collections
-from app.storage.database import Reader
+from engram.config.settings import Settings
+from engram.runtime.container import Application, Servers
+from engram.storage.corpus import collections
+from engram.storage.database import Reader
 from tests.support import databases, state, undo
 from tests.support.command import NOWHERE, Cli
 

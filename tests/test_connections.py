@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from app.connections import LEAST_BODY_BYTES, MAX_HEAD_BYTES
-from app.main import create_app
-from app.server import Server
-from app.settings import Settings
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.runtime.connections import LEAST_BODY_BYTES, MAX_HEAD_BYTES
+from engram.runtime.http_server import Server
 from tests.support.processes import eventually, free_port
 
 QUICK_SECONDS = 0.8

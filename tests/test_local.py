@@ -18,7 +18,7 @@ from tests.support.processes import free_port
 DRIVER = """
 import json, sys
 from app import local, supervision
-from app.settings import Settings
+from engram.config.settings import Settings
 
 role = json.loads(sys.argv[1])
 local.PORT_PATIENCE_SECONDS = 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 from prometheus_client import CollectorRegistry, Histogram
 
-from app.telemetry.metrics import Shares
+from engram.telemetry.metrics import Shares
 
 BUCKETS = (0.1, 0.5, 1.0)
 

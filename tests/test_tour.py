@@ -11,11 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app import sample
-from app.composition import Application
-from app.errors import NotFoundError
-from app.main import create_app
-from app.sample.tour import question, tour
+from engram import sample
+from engram.context.errors import NotFoundError
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.sample.tour import question, tour
 from tests.support.live_server import LiveServer
 
 GOLD = {passage for passage, _ in question().supporting}

@@ -12,12 +12,12 @@ import psycopg
 import pytest
 import redis
 
-from app.composition import Application, Servers
-from app.providers.embedded import EmbeddedRedis
-from app.settings import Settings
-from app.storage.stream import GROUP, STREAM, WakeStream
-from app.telemetry.exposed import Exposed
-from app.worker import Worker
+from engram.config.settings import Settings
+from engram.providers.embedded import EmbeddedRedis
+from engram.runtime.container import Application, Servers
+from engram.runtime.worker import Worker
+from engram.storage.wake_stream import GROUP, STREAM, WakeStream
+from engram.telemetry.metrics_endpoint import Exposed
 from tests.conftest import CURIE
 from tests.support import state
 
@@ -152,7 +152,7 @@ def test_an_announcement_of_what_does_not_exist_is_dropped(
 def test_an_announcement_that_a_dead_worker_held_is_taken_over(
     own_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.storage.stream.CLAIM_IDLE_MS", 0)
+    monkeypatch.setattr("engram.storage.wake_stream.CLAIM_IDLE_MS", 0)
     dead, heir = WakeStream(own_redis.url, "dead"), WakeStream(own_redis.url, "heir")
     assert dead.receive(10, 1) == []
     dead.wake([(1, 2)])
@@ -230,7 +230,7 @@ def test_what_a_lost_worker_left_to_retire_is_retired_by_another(
     curie: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("app.worker.HELD_SECONDS", SOON_SECONDS)
+    monkeypatch.setattr("engram.runtime.worker.HELD_SECONDS", SOON_SECONDS)
     with application.database.write() as writer:
         writer.execute(
             """

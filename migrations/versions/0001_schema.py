@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 from alembic import op
+from engram.migrations.rules import EVERY_TABLE
 
-from app.settings import Settings
-from migrations.rules import EVERY_TABLE
+from engram.config.settings import Settings
 
 revision = "2026.1"
 down_revision = None

@@ -8,11 +8,11 @@ from uuid import UUID
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application, Servers
-from app.main import create_app
-from app.providers.embedder import Embedder
-from app.services.sessions.sessions import NewSession
-from app.settings import Settings
+from engram.config.settings import Settings
+from engram.providers.embedder import Embedder
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from engram.services.sessions.session_service import NewSession
 from tests.support import state
 from tests.support.encoder import Turned
 from tests.support.openai_server import OpenAiServer

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import httpx
 
-from app.api.schemas import MAX_ID
-from app.main import create_app
+from engram.api.schemas import MAX_ID
+from engram.runtime.api_process import create_app
 
 Operation = tuple[str, str]
 Arguments = dict[str, Any]

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.authenticated import is_public
-from app.api.dependencies import Needs
-from app.composition import Application
-from app.core.access_keys import ADMIN, SCOPES, made_of
-from app.errors import ConfigurationError
-from app.main import create_app, needed
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
+from engram.api.authentication_middleware import is_public
+from engram.api.dependencies import Needs
+from engram.context.errors import ConfigurationError
+from engram.core.auth.access_keys import ADMIN, SCOPES, made_of
+from engram.runtime.api_process import create_app, needed
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.api.operations import DOCUMENT, OPERATIONS, WORDED, assert_problem, url, well_formed
 from tests.support.statements import watched
@@ -280,7 +280,7 @@ def test_what_others_can_reach_starts_with_a_key_or_told_so(
     elsewhere = variant(host="0.0.0.0")
     assert elsewhere.authentication.needed
     elsewhere.check_access()
-    monkeypatch.setattr("app.storage.access.keys.any_counts", lambda _: False)
+    monkeypatch.setattr("engram.storage.auth.access_key_rows.any_counts", lambda _: False)
     with pytest.raises(ConfigurationError, match="engram keygen NAME"):
         elsewhere.check_access()
     for told, needed_there in (("keys", True), ("open", False)):

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from app.composition import Application
-from app.main import create_app
-from app.services.retrieval.query import Query
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.retrieval.query import Query
 from tests.support.live_server import LiveServer
 
 MOST = 2

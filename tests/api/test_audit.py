@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.acts import ORDINARY
-from app.composition import Application
-from app.errors import UnavailableError
-from app.main import create_app
-from app.services.upkeep.acts import ActsService
+from engram.api.audit_recorder import ORDINARY
+from engram.context.errors import UnavailableError
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.maintenance.audit_recording import ActsService
 from tests.support.command import Cli
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
+from engram.runtime.container import Application
 
 QUESTION = "Where was Marie Curie born?"
 

@@ -9,8 +9,8 @@ from uuid import UUID
 import openai
 import pytest
 
-from app.composition import Application
-from app.main import create_app
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
 from tests.support.live_server import LiveServer
 from tests.support.modelled import Modelled
 from tests.support.openai_server import Handler, Reply, keyword_handler

@@ -33,12 +33,12 @@ from hypothesis.stateful import run_state_machine_as_test
 from schemathesis import BaseSchema, Case, CheckContext, GenerationMode, Response
 from schemathesis.config import SchemathesisConfig
 
-from app.api.schemas import MAX_ID
-from app.composition import Application, Servers
-from app.main import create_app
-from app.services.retrieval.query import Query
-from app.settings import Settings
-from app.worker import Worker
+from engram.api.schemas import MAX_ID
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from engram.runtime.worker import Worker
+from engram.services.retrieval.query import Query
 from tests.api.contract import CONFIG, WITHOUT_BOUNDARIES, keyless
 from tests.conftest import CURIE
 from tests.fuzz import campaign

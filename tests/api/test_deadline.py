@@ -6,12 +6,12 @@ import time
 import pytest
 from fastapi.testclient import TestClient
 
-from app import deadline
-from app.composition import Application
-from app.errors import DeadlineError
-from app.main import create_app
-from app.providers.language.base import NAMES_PER_QUESTION, NAMES_PER_SENTENCE
-from app.services.retrieval.query import Query
+from engram.context import deadline
+from engram.context.errors import DeadlineError
+from engram.providers.language.language_protocol import NAMES_PER_QUESTION, NAMES_PER_SENTENCE
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import BODIES, assert_problem
 from tests.conftest import Ingest

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.main import create_app
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 
@@ -160,7 +160,7 @@ def test_without_the_libraries_the_answer_says_how_to_get_them(
     http: TestClient, collection: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "app.services.corpus.documents.find_spec",
+        "engram.services.corpus.document_conversion.find_spec",
         lambda name: None if name == "mammoth" else importlib.util.find_spec(name),
     )
     refused = post(http, "a.docx", b"x", collection)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.conftest import Ingest

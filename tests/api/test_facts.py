@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.main import create_app
-from app.providers.llm import Llm
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
-from app.services.facts.instruct import InstructService
-from app.services.facts.reading import TextService
+from engram.providers.llm import Llm
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
+from engram.services.facts.fact_instructions import InstructService
+from engram.services.facts.text_facts import TextService
 from tests.api.conftest import Variant
 from tests.conftest import Ingest
 from tests.support import past

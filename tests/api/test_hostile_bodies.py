@@ -11,10 +11,10 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api import reading
-from app.api.schemas import MAX_JSON_BYTES, MAX_VALUES
-from app.composition import Application
-from app.main import create_app
+from engram.api import body_reading
+from engram.api.schemas import MAX_JSON_BYTES, MAX_VALUES
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
 from tests.support.live_server import LiveServer
 
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -74,7 +74,7 @@ def test_a_filter_of_a_million_values_holds_nobody_up(live: LiveServer) -> None:
     for answer in alive_while(live, attack, 8):
         assert answer.status_code == 422
         assert answer.json()["type"] == "urn:engram:problem:invalid-request"
-        assert f"{reading.MAX_VALUES} values" in answer.json()["detail"]
+        assert f"{body_reading.MAX_VALUES} values" in answer.json()["detail"]
 
 
 def test_blank_lines_hold_nobody_up(live: LiveServer, collection: str) -> None:
@@ -140,10 +140,10 @@ def test_counting_ends_where_it_is_enough() -> None:
             return super().__iter__()
 
     value = [Counted([0] * 10) for _ in range(1_000)]
-    assert reading.more_values(value, 500)
+    assert body_reading.more_values(value, 500)
     assert not Counted.looked_at
-    assert not reading.more_values([[1], {"a": {"b": 2}}], 6)
-    assert reading.more_values([[1], {"a": {"b": 2}}], 5)
+    assert not body_reading.more_values([[1], {"a": {"b": 2}}], 6)
+    assert body_reading.more_values([[1], {"a": {"b": 2}}], 5)
 
 
 def test_liveness_takes_no_thread(live: LiveServer) -> None:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.api.operations import assert_refused
 from tests.conftest import Ingest
 from tests.support import state

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import ABSENT, well_formed
 from tests.api.test_access import NEEDED, Keyed, keyed

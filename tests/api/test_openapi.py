@@ -9,15 +9,15 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
-from app import sample
-from app.api import links
-from app.api.corpus.passage_schemas import PassageIn, PassagesIn, RekeyIn
-from app.api.keys.key_schemas import RollbackIn
-from app.api.learning.feedback_schemas import FeedbackIn, RetryIn, RevokeIn
-from app.api.reasons.explanation_schemas import CompareIn
-from app.api.retrieval.expansion_schemas import ExpandIn
-from app.api.retrieval.query_schemas import AnswerIn, QueryIn
-from app.api.serving.serving_schemas import CollectionPatch
+from engram import sample
+from engram.api import openapi_links
+from engram.api.corpus.schemas import PassageIn, PassagesIn, RekeyIn
+from engram.api.explanations.schemas import CompareIn
+from engram.api.learning.schemas import FeedbackIn, RetryIn, RevokeIn
+from engram.api.passage_keys.schemas import RollbackIn
+from engram.api.retrieval.expansion_schemas import ExpandIn
+from engram.api.retrieval.schemas import AnswerIn, QueryIn
+from engram.api.serving.schemas import CollectionPatch
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 
@@ -176,9 +176,15 @@ def path_parameters(operation: dict[str, Any]) -> list[str]:
 
 def test_a_link_to_what_does_not_take_it_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     for flow, said in (
-        (links.Flow(("post_query",), {"query_id": "/query_id"}, ("get_job",)), "get_job takes nothing of query_id"),
-        (links.Flow(("post_query",), {"query_id": "/query_id"}, ("get_nothing",)), "no operation get_nothing"),
+        (
+            openapi_links.Flow(("post_query",), {"query_id": "/query_id"}, ("get_job",)),
+            "get_job takes nothing of query_id",
+        ),
+        (
+            openapi_links.Flow(("post_query",), {"query_id": "/query_id"}, ("get_nothing",)),
+            "no operation get_nothing",
+        ),
     ):
-        monkeypatch.setattr(links, "FLOWS", (flow,))
+        monkeypatch.setattr(openapi_links, "FLOWS", (flow,))
         with pytest.raises(ValueError, match=said):
-            links.link(deepcopy(DOCUMENT))
+            openapi_links.link(deepcopy(DOCUMENT))

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.main import create_app
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
-from app.storage.access.tenants import Quotas
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
+from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 from tests.support.openai_server import OpenAiServer

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.api.operations import assert_refused
 
 bounded = settings(

@@ -3,7 +3,7 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.api.operations import assert_problem
 from tests.support import state
 

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.main import create_app
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 
 LONG = {"access": "keys", "access_remember_seconds": 3600.0}

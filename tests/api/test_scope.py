@@ -10,8 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 from httpx import Response
 
-from app.composition import Application
-from app.services.access.scope import LOCAL
+from engram.runtime.container import Application
+from engram.services.auth.scope import LOCAL
 from tests.api.operations import (
     BODIES,
     DOCUMENT,

@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.main import create_app
-from app.services.retrieval.query import Query
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import assert_refused
 from tests.support.openai_server import OpenAiServer, keyword_handler

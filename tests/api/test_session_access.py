@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.main import create_app
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.support.openai_server import OpenAiServer
 

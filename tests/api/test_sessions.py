@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.services.sessions import sessions as service
+from engram.runtime.container import Application
+from engram.services.sessions import session_service as service
 from tests.support import state
 from tests.support.live_server import LiveServer
 

@@ -12,11 +12,11 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.corpus import bodies
-from app.composition import Application
-from app.errors import UnavailableError
-from app.main import create_app
-from app.services.corpus.ingest import Reception
+from engram.api.corpus import passage_bodies
+from engram.context.errors import UnavailableError
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.corpus.passage_intake import Reception
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.support.live_server import LiveServer
@@ -95,7 +95,7 @@ def test_first_and_last_line_are_numbered_like_an_editor_does(http: TestClient, 
 
 
 def test_too_long_a_line_does_not_take_its_neighbours_along(http: TestClient, collection: str) -> None:
-    long = line(2, metadata={"x": "y" * bodies.MAX_LINE_BYTES})
+    long = line(2, metadata={"x": "y" * passage_bodies.MAX_LINE_BYTES})
     job = job_of(http, post(http, collection, b"\n".join([line(1), long, line(3), long])))
     assert [error["line"] for error in job["errors"]] == [2, 4]
     assert all("longer than" in error["reason"] for error in job["errors"])
@@ -193,8 +193,8 @@ def test_a_client_that_hangs_up_leaves_nothing(
     )
     with socket.create_connection(live.address) as connection:
         connection.sendall(head.encode() + (body if announced else b"%x\r\n%s\r\n" % (len(body), body)))
-        if lines > bodies.LINES_PER_WRITE:
-            wait_until(lambda: counts()["ingest_line"] >= before["ingest_line"] + bodies.LINES_PER_WRITE)
+        if lines > passage_bodies.LINES_PER_WRITE:
+            wait_until(lambda: counts()["ingest_line"] >= before["ingest_line"] + passage_bodies.LINES_PER_WRITE)
             assert counts()["collection"] == before["collection"] + 1
             assert http.get(f"/collections/{collection}").status_code == 200
     wait_until(lambda: counts() == before)
@@ -206,10 +206,10 @@ def test_a_collection_deleted_while_its_lines_arrive_is_not_found(
     before = counts()
 
     def body() -> Iterator[bytes]:
-        yield b"".join(line(number) + b"\n" for number in range(bodies.LINES_PER_WRITE))
-        wait_until(lambda: counts()["ingest_line"] == before["ingest_line"] + bodies.LINES_PER_WRITE)
+        yield b"".join(line(number) + b"\n" for number in range(passage_bodies.LINES_PER_WRITE))
+        wait_until(lambda: counts()["ingest_line"] == before["ingest_line"] + passage_bodies.LINES_PER_WRITE)
         assert http.delete(f"/collections/{collection}").status_code == 204
-        yield line(bodies.LINES_PER_WRITE)
+        yield line(passage_bodies.LINES_PER_WRITE)
 
     response = httpx.post(
         f"{live.url}/passages?collection={collection}", content=body(), headers=NDJSON, timeout=60
@@ -243,7 +243,7 @@ def test_a_large_document_is_staged_in_pieces_whole_or_not_at_all(
     sizes: list[int] = []
     add = Reception.add
 
-    def counted(reception: Reception, lines: bodies.Lines, errors: bodies.Mistakes) -> None:
+    def counted(reception: Reception, lines: passage_bodies.Lines, errors: passage_bodies.Mistakes) -> None:
         sizes.append(sum(len(body["text"]) for _, body in lines))
         if len(sizes) == fails_at:
             raise UnavailableError("Postgres is away.")
@@ -257,7 +257,7 @@ def test_a_large_document_is_staged_in_pieces_whole_or_not_at_all(
     sizes.clear()
     fails_at = 0
     job = http.post(url, json={"passages": passages}).raise_for_status().json()
-    assert max(sizes) < bodies.BYTES_PER_WRITE + 2**20
+    assert max(sizes) < passage_bodies.BYTES_PER_WRITE + 2**20
     assert len(sizes) == 3
     assert http.get(job["status_url"]).json()["received"] == 30
     http.delete(f"/collections/{collection}").raise_for_status()

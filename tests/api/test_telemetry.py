@@ -20,12 +20,12 @@ from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.composition import Application
-from app.errors import ConfigurationError
-from app.main import create_app
-from app.settings import Settings
-from app.telemetry import metrics, stages, tracing
-from app.telemetry.exposed import Exposed
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.telemetry import metrics, stages, tracing
+from engram.telemetry.metrics_endpoint import Exposed
 from tests.support.forks import ROOT
 from tests.support.state import given_episode, judge, sentences
 
@@ -278,16 +278,16 @@ def test_a_receiver_that_is_away_costs_no_answer(http: TestClient, curie: str, r
 
 
 def test_problems_without_a_request_have_no_id(http: TestClient) -> None:
-    from app.api import problems
-    from app.errors import NotFoundError
+    from engram.api import problems
+    from engram.context.errors import NotFoundError
 
     assert "request_id" not in json.loads(bytes(problems.of(NotFoundError("x")).body))
 
 
 COUNTING = """
 import sys
-from app.settings import Settings
-from app.telemetry import metrics
+from engram.config.settings import Settings
+from engram.telemetry import metrics
 metrics.REQUESTS.labels("/query", "POST", "200").inc(int(sys.argv[1]))
 metrics.IN_HAND.inc()
 sys.stdout.buffer.write(metrics.exposition())

@@ -6,13 +6,13 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.errors import ConflictError, InvalidRequestError, NotFoundError
-from app.main import create_app
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
-from app.services.upkeep.closing import REMOVED
-from app.storage.access.tenants import Quotas
+from engram.context.errors import ConflictError, InvalidRequestError, NotFoundError
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
+from engram.services.maintenance.tenant_closing import REMOVED
+from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 from tests.services.corpus.test_erasure import places

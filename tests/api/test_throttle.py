@@ -10,16 +10,16 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api import problems
-from app.api.asker import client
-from app.api.authenticated import PRINCIPAL
-from app.api.throttle import Bounds, Throttle
-from app.composition import Application, Servers
-from app.main import create_app
-from app.services.access.rates import Rates
-from app.services.access.scope import Principal
-from app.settings import Settings
-from app.storage.buckets import Buckets
+from engram.api import problems
+from engram.api.authentication_middleware import PRINCIPAL
+from engram.api.request_principal import client
+from engram.api.throttle import Bounds, Throttle
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from engram.services.auth.rate_limits import Rates
+from engram.services.auth.scope import Principal
+from engram.storage.rate_buckets import Buckets
 
 FREELY = Bounds(0, 0, 0, 1.0)
 
@@ -81,7 +81,7 @@ class Served:
 
 @pytest.fixture
 def rates(addresses: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rates]:
-    monkeypatch.setattr("app.storage.buckets.TIMEOUT_SECONDS", 10.0)  # a busy machine is no lost Redis
+    monkeypatch.setattr("engram.storage.rate_buckets.TIMEOUT_SECONDS", 10.0)  # a busy machine is no lost Redis
     buckets = Buckets(addresses.redis_url)
     yield Rates(buckets, 0.5, 3)
     buckets.close()
@@ -138,7 +138,7 @@ def test_without_redis_each_process_counts_alone_and_soon_asks_no_more(monkeypat
         return take(self, name, rate, burst)
 
     monkeypatch.setattr(Buckets, "take", counted)
-    monkeypatch.setattr("app.services.access.rates.AWAY_SECONDS", 600.0)  # longer than a slow machine takes
+    monkeypatch.setattr("engram.services.auth.rate_limits.AWAY_SECONDS", 600.0)  # longer than a slow machine takes
     rates = Rates(Buckets("redis://127.0.0.1:1/0"), 0.5, 3)
     answers = asyncio.run(_asked(rates, some(), 4))
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]

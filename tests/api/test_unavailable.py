@@ -3,8 +3,8 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.main import create_app
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application
 from tests.api import operations
 from tests.api.conftest import Variant
 from tests.api.operations import OPERATIONS, assert_problem

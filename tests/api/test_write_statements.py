@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.core.verdict import Expansion
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.support import state
 from tests.support.statements import Sent, watched

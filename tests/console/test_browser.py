@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.composition import Application, Servers
-from app.main import create_app
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
-from app.settings import Settings
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
 from engram_client import Engram
 from tests.console.conftest import AXE, Opened
 from tests.support.live_server import LiveServer

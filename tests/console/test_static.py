@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api import console
-from app.composition import Application, Servers
-from app.main import create_app
-from app.settings import Settings
+from engram.api import console_files
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js")
@@ -33,7 +33,7 @@ def sources() -> str:
 
 
 def test_what_is_built_is_of_these_sources() -> None:
-    built = (ROOT / "app/console/SOURCES").read_text(encoding="ascii").strip()
+    built = (ROOT / "app/engram/console/SOURCES").read_text(encoding="ascii").strip()
     assert built == sources(), "the console is stale: cd console && npm ci && npm run build"
 
 
@@ -55,7 +55,7 @@ def test_the_page_and_all_its_parts_are_there(http: TestClient) -> None:
 
 def test_every_part_is_named_and_nothing_is_fetched_from_elsewhere() -> None:
     """What a script or a style names of another host would be refused by the policy; none does so."""
-    for part in console.folder().iterdir():
+    for part in console_files.folder().iterdir():
         if part.name.endswith((".js", ".css", ".html")):
             text = part.read_bytes().decode()
             assert not re.search(r"(?:url\(|import\(|fetch\(|src=)\s*[\"'`]?(?:https?:)?//", text), part.name
@@ -88,7 +88,7 @@ def test_no_script_stands_in_the_page(http: TestClient) -> None:
 
 
 def test_parts_are_compressed_for_whom_takes_it(http: TestClient) -> None:
-    (name,) = (part.name for part in console.folder().iterdir() if re.fullmatch(r"index-.*\.js", part.name))
+    (name,) = (part.name for part in console_files.folder().iterdir() if re.fullmatch(r"index-.*\.js", part.name))
     small = http.get(f"/console/{name}", headers={"accept-encoding": "gzip"})
     plain = http.get(f"/console/{name}", headers={"accept-encoding": "identity"})
     assert small.headers["content-encoding"] == "gzip"
@@ -126,6 +126,6 @@ def test_the_page_needs_no_key_and_what_it_asks_does(
 def test_the_files_are_in_the_package_and_small() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "console/*" in project["tool"]["setuptools"]["package-data"]["app"]
-    parts = list((ROOT / "app/console").iterdir())
+    parts = list((ROOT / "app/engram/console").iterdir())
     assert all(part.is_file() for part in parts), "package data names files of the folder itself"
     assert sum(part.stat().st_size for part in parts) < MOST_BYTES

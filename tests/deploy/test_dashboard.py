@@ -9,8 +9,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.composition import Application
-from app.telemetry import metrics
+from engram.runtime.container import Application
+from engram.telemetry import metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"\bengram_\w+")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import cli
-from app.settings import Settings
+from engram.cli import cli
+from engram.config.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")

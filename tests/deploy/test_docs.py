@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from app.cli import cli
-from app.settings import Settings
+from engram.cli import cli
+from engram.config.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from app.cli import cli
-from app.local import STOP_MARGIN_SECONDS
-from app.settings import Settings
+from engram.cli import cli
+from engram.config.settings import Settings
+from engram.runtime.launcher import STOP_MARGIN_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"

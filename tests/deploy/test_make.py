@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.providers.embedder.folder import INSTALL_WEIGHTS
+from engram.providers.embedder.model_folder import INSTALL_WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -151,8 +151,8 @@ import sys
 for name in {left_out!r}:
     sys.modules[name] = None
 from pathlib import Path
-import app.cli, app.main, app.worker, app.composition, app.local, app.sample.tour
-from app.providers.language import load_language
+import engram.cli, engram.runtime.api_process, engram.runtime.worker, engram.runtime.container, engram.runtime.launcher, engram.sample.tour
+from engram.providers.language import load_language
 load_language("en_core_web_sm").analyse_question("Who is Ada?")
 """
     done = subprocess.run(

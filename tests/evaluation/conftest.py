@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from app import sample
-from app.cli.evaluate import varied
-from app.composition import Application, Servers
-from app.evaluation.dataset import Dataset, load
-from app.evaluation.options import Options
-from app.evaluation.oracle import Oracle
-from app.evaluation.oracle_server import ChatServer
-from app.evaluation.report import Report
-from app.evaluation.run import evaluate
-from app.evaluation.variations import Variation
+from engram import sample
+from engram.cli.evaluate_command import varied
+from engram.evaluation.dataset import Dataset, load
+from engram.evaluation.evaluation_run import evaluate
+from engram.evaluation.learning_variations import Variation
+from engram.evaluation.oracle_endpoint import Oracle
+from engram.evaluation.oracle_server import ChatServer
+from engram.evaluation.run_options import Options
+from engram.evaluation.run_report import Report
+from engram.runtime.container import Application, Servers
 
 Evaluate = Callable[..., Report]
 FULL = pytest.mark.skipif(os.environ.get("ENGRAM_EVALUATION_FULL") != "1", reason="ENGRAM_EVALUATION_FULL is not 1")
@@ -64,7 +64,7 @@ def run_protocol(
 
         with pytest.MonkeyPatch.context() as patch:
             if not drawn:  # plots take longer than many a protocol on a few questions
-                patch.setattr("app.evaluation.run.draw", lambda *_: [])
+                patch.setattr("engram.evaluation.evaluation_run.draw", lambda *_: [])
             return evaluate(services, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
 
     with ExitStack() as stack:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from app.composition import Application
-from app.core.agent_turns import read_turn
-from app.evaluation.dataset import Dataset
-from app.evaluation.export import Exported, by_gold, export
-from app.evaluation.options import Options
-from app.evaluation.report import Report
-from app.evaluation.run import evaluate
-from app.providers.llm import agent_prompts
-from app.services.sessions.trajectories import Trajectory
+from engram.core.knowledge.agent_turns import read_turn
+from engram.evaluation.dataset import Dataset
+from engram.evaluation.evaluation_run import evaluate
+from engram.evaluation.run_options import Options
+from engram.evaluation.run_report import Report
+from engram.evaluation.trajectory_export import Exported, by_gold, export
+from engram.providers.llm import agent_prompts
+from engram.runtime.container import Application
+from engram.services.sessions.session_trajectories import Trajectory
 from tests.support.decomposed import decomposed
 
 NAME = "agent-tests"

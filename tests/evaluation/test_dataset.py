@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.core.verdict import Expansion
-from app.evaluation.dataset import Gold, cut, load
-from app.evaluation.files import DatasetError
-from app.evaluation.ratings import Rated
+from engram.core.filter.logged_verdict import Expansion
+from engram.evaluation.dataset import Gold, cut, load
+from engram.evaluation.dataset_files import DatasetError
+from engram.evaluation.rating_scale import Rated
 
 CORPUS = [
     {

@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.composition import Application
-from app.errors import NotFoundError
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
-from app.storage.tables import metadata
+from engram.context.errors import NotFoundError
+from engram.runtime.container import Application
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
+from engram.storage.tables import metadata
 from tests.support.state import rows
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.evaluation.dataset import Dataset
-from app.evaluation.dynamics import dynamics
+from engram.evaluation.dataset import Dataset
+from engram.evaluation.dynamics import dynamics
 from tests.evaluation.conftest import Evaluate
 
 

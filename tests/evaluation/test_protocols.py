@@ -11,19 +11,19 @@ from uuid import uuid4
 import pytest
 from rich.console import Console
 
-from app.composition import Application
-from app.errors import InvalidRequestError, LlmNotConfiguredError
-from app.evaluation.dataset import Dataset, Gold, Question, load
-from app.evaluation.expected import Expected, Figure, published
-from app.evaluation.fit import fit_kinds
-from app.evaluation.harness import Harness, open_harness
-from app.evaluation.judges import LlmJudge, OracleJudge, Shown, choose
-from app.evaluation.options import Options
-from app.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
-from app.providers.embedder.folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
-from app.providers.llm import Llm
-from app.providers.prior import SHIPPED
-from app.services.learning.verdict import Named
+from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.evaluation.dataset import Dataset, Gold, Question, load
+from engram.evaluation.expected import Expected, Figure, published
+from engram.evaluation.harness import Harness, open_harness
+from engram.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
+from engram.evaluation.run_options import Options
+from engram.evaluation.verdict_givers import LlmJudge, OracleJudge, Shown, choose
+from engram.evaluation.weight_fit import fit_kinds
+from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
+from engram.providers.llm import Llm
+from engram.providers.ranking_prior import SHIPPED
+from engram.runtime.container import Application
+from engram.services.learning.incoming_verdict import Named
 from tests.evaluation.conftest import FULL, Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.scopes import ANYWHERE

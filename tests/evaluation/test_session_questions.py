@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.composition import Application
-from app.core.session import Budget
-from app.evaluation.dataset import Dataset
-from app.evaluation.files import DatasetError
-from app.evaluation.harness import open_harness
-from app.evaluation.session_questions import (
+from engram.core.planning.session import Budget
+from engram.evaluation.dataset import Dataset
+from engram.evaluation.dataset_files import DatasetError
+from engram.evaluation.harness import open_harness
+from engram.evaluation.session_questions import (
     FOLDER,
     CheckedQuestion,
     Outcome,
@@ -22,9 +21,10 @@ from app.evaluation.session_questions import (
     manual,
     summaries,
 )
-from app.services.sessions.sessions import NewSession
-from app.services.sessions.shown import Shown
-from app.services.sessions.state import Asked
+from engram.runtime.container import Application
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import Asked
+from engram.services.sessions.session_views import Shown
 from tests.support.command import Cli
 
 QUESTION_WORDS = {"who", "whom", "whose", "what", "which", "when", "where", "why", "how"}

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from app.core.belief import Prior
-from app.core.rounds import features
-from app.evaluation.taught_rounds import Session, taught
+from engram.core.planning.round_sufficiency import features
+from engram.core.ranking.ranking_weights import Prior
+from engram.evaluation.taught_rounds import Session, taught
 
 PRIOR = Prior(np.array([2.0, 0.0, 0.0, 0.0, 1.0]), np.eye(5) * 5.0)
 

@@ -12,12 +12,12 @@ import redis
 import structlog
 from fastapi.testclient import TestClient
 
-from app.composition import Application, Servers
-from app.main import create_app
-from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from app.settings import Settings
-from app.storage.schema import migrate
-from app.worker import Worker
+from engram.config.settings import Settings
+from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from engram.runtime.worker import Worker
+from engram.storage.schema_revision import migrate
 from tests.conftest import PAGES_MB, Heavy
 from tests.support.processes import PATIENCE_SECONDS, Process
 
@@ -125,8 +125,8 @@ Working = Callable[..., AbstractContextManager[Application]]
 @pytest.fixture
 def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pytest.MonkeyPatch) -> Working:
     """A worker without fault, in a thread of this process, for the length of a block."""
-    monkeypatch.setattr("app.worker.BLOCK_MS", 50)
-    monkeypatch.setattr("app.worker.RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("engram.runtime.worker.BLOCK_MS", 50)
+    monkeypatch.setattr("engram.runtime.worker.RETRY_SECONDS", 0.1)
 
     @contextmanager
     def run(**changed: object) -> Iterator[Application]:

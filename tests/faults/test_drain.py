@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 import httpx
 import psycopg
 
-from app.composition import Application
-from app.providers.embedded import EmbeddedPostgres
+from engram.providers.embedded import EmbeddedPostgres
+from engram.runtime.container import Application
 from tests.api.operations import assert_problem
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION, Start, Working, given, in_the_middle, standing_still

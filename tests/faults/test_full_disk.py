@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.storage.tables.base import metadata
+from engram.runtime.container import Application
+from engram.storage.tables.table_base import metadata
 from tests.api import operations
 from tests.api.operations import OPERATIONS, assert_problem
 from tests.faults.conftest import Working

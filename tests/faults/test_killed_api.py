@@ -11,8 +11,8 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.corpus.bodies import LINES_PER_WRITE
-from app.composition import Application
+from engram.api.corpus.passage_bodies import LINES_PER_WRITE
+from engram.runtime.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import Start
 from tests.support import state, undo
@@ -26,17 +26,29 @@ BODY = b"\n".join(json.dumps(passage).encode() for passage in CURIE)
 PADDING = b'{"id": 1}\n' * (LINES_PER_WRITE - 1)
 # Where it dies, and whether the job was released by then.
 INGEST_STEPS = {
-    "with the job opened": (("app.storage.corpus.staged_lines:add", "before"), False),
-    "with lines staged": (("app.storage.jobs.jobs:release", "before"), False),
-    "released and not committed": (("app.storage.jobs.jobs:release", "after"), False),
-    "accepted and not answered": (("app.services.corpus.ingest:Reception.finish", "after"), True),
+    "with the job opened": (("engram.storage.corpus.staged_lines:add", "before"), False),
+    "with lines staged": (("engram.storage.jobs.jobs:release", "before"), False),
+    "released and not committed": (("engram.storage.jobs.jobs:release", "after"), False),
+    "accepted and not answered": (("engram.services.corpus.passage_intake:Reception.finish", "after"), True),
 }
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {
-    "before it is stored": (("app.storage.log.intake:accept", "before"), False, None),
-    "stored and neither answered nor announced": (("app.storage.log.intake:accept", "after"), False, "pending"),
-    "while it applies the verdict": (("app.storage.log.feedback:mark_applied", "after"), True, "pending"),
-    "applied and not answered": (("app.services.learning.learn:LearnService.apply", "after"), True, "applied"),
+    "before it is stored": (("engram.storage.feedback_log.event_intake:accept", "before"), False, None),
+    "stored and neither answered nor announced": (
+        ("engram.storage.feedback_log.event_intake:accept", "after"),
+        False,
+        "pending",
+    ),
+    "while it applies the verdict": (
+        ("engram.storage.feedback_log.feedback_events:mark_applied", "after"),
+        True,
+        "pending",
+    ),
+    "applied and not answered": (
+        ("engram.services.learning.verdict_learning:LearnService.apply", "after"),
+        True,
+        "applied",
+    ),
 }
 
 

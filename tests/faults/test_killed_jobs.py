@@ -8,13 +8,13 @@ from uuid import UUID
 
 import pytest
 
-from app.composition import Application
-from app.core.agent_turns import Turn, written
-from app.core.session import Budget
-from app.providers.llm import Llm
-from app.services.facts.memory import Memory
-from app.services.sessions.sessions import NewSession
-from app.services.sessions.state import Asked
+from engram.core.knowledge.agent_turns import Turn, written
+from engram.core.planning.session import Budget
+from engram.providers.llm import Llm
+from engram.runtime.container import Application
+from engram.services.facts.agent_memory import Memory
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import Asked
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
 from tests.support import state, undo
@@ -26,27 +26,27 @@ QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2"}
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
 NEW = [{"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund."} for n in range(6)]
 ANY_KIND = {
-    "claimed and not begun": ("app.services.jobs.runner:Runner.carry_out", "before"),
-    "closed and not committed": ("app.storage.jobs.claims:close", "after"),
+    "claimed and not begun": ("engram.services.jobs.job_runner:Runner.carry_out", "before"),
+    "closed and not committed": ("engram.storage.jobs.job_claims:close", "after"),
 }
 INGEST = ANY_KIND | {
-    "a batch written and not counted": ("app.storage.jobs.claims:advance", "before", "2"),
-    "a batch counted and not committed": ("app.storage.jobs.claims:advance", "after", "2"),
-    "between two batches": ("app.services.corpus.index:IndexService._write", "after", "2"),
+    "a batch written and not counted": ("engram.storage.jobs.job_claims:advance", "before", "2"),
+    "a batch counted and not committed": ("engram.storage.jobs.job_claims:advance", "after", "2"),
+    "between two batches": ("engram.services.corpus.graph_builder:IndexService._write", "after", "2"),
 }
 REKEY = ANY_KIND | {
-    "keys staged and not committed": ("app.storage.keys.staged_keys:stage", "after", "2"),
-    "between two batches": ("app.storage.keys.staged_keys:unstaged", "before", "3"),
-    "half of the keys in place": ("app.storage.keys.staged_keys:put_in_place", "after", "2"),
+    "keys staged and not committed": ("engram.storage.passage_keys.staged_keys:stage", "after", "2"),
+    "between two batches": ("engram.storage.passage_keys.staged_keys:unstaged", "before", "3"),
+    "half of the keys in place": ("engram.storage.passage_keys.staged_keys:put_in_place", "after", "2"),
 }
 REVOCATION = ANY_KIND | {
-    "verdicts revoked and not counted": ("app.storage.jobs.claims:advance", "before"),
-    "a batch done": ("app.storage.undo.revocations:following", "before", "2"),
+    "verdicts revoked and not counted": ("engram.storage.jobs.job_claims:advance", "before"),
+    "a batch done": ("engram.storage.revocation.revocations:following", "before", "2"),
 }
 REPLAY = ANY_KIND | {
-    "half of it copied": ("app.storage.undo.copied_log:copy_events", "after"),
-    "all written and not committed": ("app.storage.undo.copies:describe", "after"),
-    "made and not said so": ("app.services.undo.as_of:PastService.make", "after"),
+    "half of it copied": ("engram.storage.revocation.copied_log:copy_events", "after"),
+    "all written and not committed": ("engram.storage.revocation.collection_copies:describe", "after"),
+    "made and not said so": ("engram.services.revocation.past_state:PastService.make", "after"),
 }
 Killed = Callable[..., dict[str, Any]]
 
@@ -145,7 +145,7 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     """One collection has many jobs, others one each; the worker that is killed has some in hand."""
     names = [collection, *(f"{collection}-{n}" for n in range(3))]
     workers = [start("worker", **QUICK) for _ in range(2)]
-    dying = start("worker", "app.storage.jobs.claims:advance", "after", "3", **QUICK)
+    dying = start("worker", "engram.storage.jobs.job_claims:advance", "after", "3", **QUICK)
     for worker in (*workers, dying):
         worker.ready()
     jobs: Mapping[str, list[UUID]] = {
@@ -180,8 +180,8 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
 
 
 SESSION = {
-    "a round written and not committed": ("app.storage.sessions.sessions:write_round", "after"),
-    "between two rounds": ("app.services.sessions.runner:SessionRunner._step", "after"),
+    "a round written and not committed": ("engram.storage.sessions.sessions:write_round", "after"),
+    "between two rounds": ("engram.services.sessions.session_runner:SessionRunner._step", "after"),
 }
 
 
@@ -228,7 +228,7 @@ def test_killed_between_the_turns_of_an_agent(
             session = application.sessions.start(scope, new)
         finally:
             application.sessions.__dict__["_llm"] = None
-        step = ("app.services.sessions.runner:SessionRunner._step", "after", "2")
+        step = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
         killed_and_made_good(curie, session, *step, llm_base_url=server.base_url)
     read = application.sessions.read(scope, session)
     assert [one.action for one in read.rounds] == ["insert", "insert", "insert", "answer"]

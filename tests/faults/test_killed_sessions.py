@@ -5,23 +5,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.composition import Application, Servers
-from app.core.session import Budget
-from app.evaluation.harness import open_harness
-from app.evaluation.oracle import Oracle
-from app.evaluation.oracle_server import ChatServer
-from app.services.access.scope import Scope
-from app.services.sessions.sessions import NewSession
-from app.services.sessions.state import Asked
-from app.settings import Settings
+from engram.config.settings import Settings
+from engram.core.planning.session import Budget
+from engram.evaluation.harness import open_harness
+from engram.evaluation.oracle_endpoint import Oracle
+from engram.evaluation.oracle_server import ChatServer
+from engram.runtime.container import Application, Servers
+from engram.services.auth.scope import Scope
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import Asked
 from tests.conftest import Heavy
 from tests.faults.conftest import Start, Working
 from tests.support.decomposed import MOTHER, decomposed
 from tests.support.processes import eventually
 
 BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
-WRITTEN = ("app.storage.sessions.sessions:write_round", "after", "2")
-BETWEEN = ("app.services.sessions.runner:SessionRunner._step", "after", "2")
+WRITTEN = ("engram.storage.sessions.sessions:write_round", "after", "2")
+BETWEEN = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 import redis
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.faults.conftest import Start, Working
 from tests.support import state, twins, undo
 from tests.support.orphans import KEPT_BY, OUTLIVING, SEARCHES, orphans, unguarded
@@ -16,22 +16,22 @@ VERDICTS = 24
 BATCH = 8
 # Two batches are through, or half through, when it dies.
 STEPS = {
-    "before the locks": ("app.storage.corpus.collections:lock_learning", "before", "2"),
-    "with questions and sentences locked": ("app.storage.learning.memories:lock", "after", "2"),
-    "memories written": ("app.storage.learning.memories:store", "after", "2"),
-    "supports written": ("app.storage.learning.experience:store_supports", "after", "2"),
-    "audit written": ("app.storage.learning.memories:record", "after", "2"),
-    "credits written": ("app.storage.keys.key_credits:add_evidence", "after", "2"),
-    "expansion memories written": ("app.storage.keys.key_credits:refresh_memory", "after", "2"),
-    "weights added": ("app.storage.learning.weights:add", "after", "2"),
-    "marked and not committed": ("app.storage.log.feedback:mark_applied", "after", "2"),
-    "committed and not acknowledged": ("app.storage.stream:WakeStream.done", "before", "2"),
+    "before the locks": ("engram.storage.corpus.collections:lock_learning", "before", "2"),
+    "with questions and sentences locked": ("engram.storage.learning.sentence_memories:lock", "after", "2"),
+    "memories written": ("engram.storage.learning.sentence_memories:store", "after", "2"),
+    "supports written": ("engram.storage.learning.question_supports:store_supports", "after", "2"),
+    "audit written": ("engram.storage.learning.sentence_memories:record", "after", "2"),
+    "credits written": ("engram.storage.passage_keys.key_credits:add_evidence", "after", "2"),
+    "expansion memories written": ("engram.storage.passage_keys.key_credits:refresh_memory", "after", "2"),
+    "weights added": ("engram.storage.learning.learned_weights:add", "after", "2"),
+    "marked and not committed": ("engram.storage.feedback_log.feedback_events:mark_applied", "after", "2"),
+    "committed and not acknowledged": ("engram.storage.wake_stream:WakeStream.done", "before", "2"),
 }
 EVOLVING = {
-    "with a generation opened": ("app.storage.keys.generations:open_next", "after"),
-    "with keys written": ("app.storage.keys.evolved_keys:replace_keys", "after"),
-    "evolved and not committed": ("app.storage.keys.evolved_keys:set_progress", "after", "2"),
-    "evolved and not acknowledged": ("app.storage.stream:WakeStream.done", "before"),
+    "with a generation opened": ("engram.storage.passage_keys.key_generations:open_next", "after"),
+    "with keys written": ("engram.storage.passage_keys.evolved_keys:replace_keys", "after"),
+    "evolved and not committed": ("engram.storage.passage_keys.evolved_keys:set_progress", "after", "2"),
+    "evolved and not acknowledged": ("engram.storage.wake_stream:WakeStream.done", "before"),
 }
 
 
@@ -90,9 +90,11 @@ def test_what_a_dead_worker_held_is_taken_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     events = undo.stream(application, curie, 4, seed=8)
-    dying = start("worker", "app.storage.corpus.collections:lock_learning", "before", ENGRAM_SWEEP_SECONDS="3600")
+    dying = start(
+        "worker", "engram.storage.corpus.collections:lock_learning", "before", ENGRAM_SWEEP_SECONDS="3600"
+    )
     assert dying.ended() == -signal.SIGKILL, dying.output
-    monkeypatch.setattr("app.storage.stream.CLAIM_IDLE_MS", 0)
+    monkeypatch.setattr("engram.storage.wake_stream.CLAIM_IDLE_MS", 0)
     with working(sweep_seconds=3600.0):
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
         eventually(lambda: stream.xlen("engram:feedback") == 0)

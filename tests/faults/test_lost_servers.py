@@ -17,8 +17,8 @@ import psycopg
 import pytest
 import redis
 
-from app.composition import Application
-from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.runtime.container import Application
 from tests.api.operations import assert_problem
 from tests.faults.conftest import QUESTION, given, in_the_middle, standing_still
 from tests.support import state, undo

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION
 from tests.support import state, undo
@@ -37,7 +37,7 @@ class Up:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
         self.log = folder / "up.log"
         with self.log.open("wb") as log:
-            program = ["-m", "app.cli", "up", "--api", "2", "--workers", "2"]
+            program = ["-m", "engram.cli", "up", "--api", "2", "--workers", "2"]
             self.process = Forked(program, cwd=folder, env=kept | dict(env) | told, stdout=log, stderr=log)
 
     def children(self, role: str) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 import structlog
 from fastapi.testclient import TestClient
 
-from app.composition import Application
+from engram.runtime.container import Application
 from tests.faults.conftest import Working
 from tests.support import state, undo
 from tests.support.orphans import orphans

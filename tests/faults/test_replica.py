@@ -14,14 +14,14 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
-from app.composition import Application, Servers
-from app.main import create_app
-from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis, postgres
-from app.services.upkeep.doctor import DoctorService
-from app.settings import Settings
-from app.storage import replica
-from app.storage.schema import migrate
-from app.telemetry import metrics
+from engram.config.settings import Settings
+from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis, postgres
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from engram.services.maintenance.doctor_checks import DoctorService
+from engram.storage import replica
+from engram.storage.schema_revision import migrate
+from engram.telemetry import metrics
 from tests.conftest import CURIE, Heavy
 from tests.support import standby, state
 from tests.support.processes import eventually

@@ -6,9 +6,9 @@ from functools import partial
 
 import redis
 
-from app.composition import Application
-from app.providers.embedded import EmbeddedPostgres
-from app.storage.corpus import collections
+from engram.providers.embedded import EmbeddedPostgres
+from engram.runtime.container import Application
+from engram.storage.corpus import collections
 from tests.conftest import CURIE, Ingest
 from tests.faults.conftest import Start, in_the_middle, standing_still
 from tests.support import state, twins, undo

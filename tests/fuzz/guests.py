@@ -104,6 +104,6 @@ def invite(url: str, folder: Path, env: Mapping[str, str], seed: int, collection
 
 
 def _keygen(folder: Path, env: Mapping[str, str], name: str, scope: str, *more: str) -> str:
-    command = [sys.executable, "-m", "app.cli", "keygen", name, "--scope", scope, "--json", *more]
+    command = [sys.executable, "-m", "engram.cli", "keygen", name, "--scope", scope, "--json", *more]
     done = subprocess.run(command, cwd=folder, env=dict(env), capture_output=True, text=True, check=True)
     return str(json.loads(done.stdout)["key"])

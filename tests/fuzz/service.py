@@ -41,7 +41,7 @@ class Service:
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "app.cli", "up"], cwd=self.folder, env=self.env, stdout=log, stderr=log
+                [sys.executable, "-m", "engram.cli", "up"], cwd=self.folder, env=self.env, stdout=log, stderr=log
             )
         deadline = time.monotonic() + READY_SECONDS
         while not self._ready():
@@ -77,6 +77,6 @@ class Service:
 
     def verified(self) -> str | None:
         """What ``engram verify`` has against what was learned; None if nothing."""
-        command = [sys.executable, "-m", "app.cli", "verify"]
+        command = [sys.executable, "-m", "engram.cli", "verify"]
         done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True, check=False)
         return None if done.returncode == 0 else f"{done.stdout[-1_000:]}{done.stderr[-1_000:]}"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.importing import chunks, tables
-from app.importing.documents import Block, Document, UnreadableError
-from app.importing.limits import Limits
+from engram.importing import chunks, tables
+from engram.importing.documents import Block, Document, UnreadableError
+from engram.importing.import_limits import Limits
 
 WORDS = st.text(alphabet="abcdefgh ", min_size=1, max_size=400).filter(lambda text: text.strip() != "")
 BLOCKS = st.lists(

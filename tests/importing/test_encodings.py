@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.importing.encodings import decoded
-from app.importing.formats import convert
+from engram.importing.encodings import decoded
+from engram.importing.formats import convert
 
 
 @pytest.mark.parametrize(

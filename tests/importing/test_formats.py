@@ -4,9 +4,9 @@ import zlib
 
 import pytest
 
-from app.importing import pages, portable, prose, tables
-from app.importing.documents import UnreadableError
-from app.importing.limits import Limits
+from engram.importing import pages, portable, prose, tables
+from engram.importing.documents import UnreadableError
+from engram.importing.import_limits import Limits
 
 LIMITS = Limits()
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from app.errors import InvalidRequestError
-from app.importing.converter import Converter
-from app.importing.documents import UnreadableError
-from app.importing.folder import listing
-from app.importing.formats import KINDS, convert
-from app.importing.limits import MIB, Limits
+from engram.context.errors import InvalidRequestError
+from engram.importing.converter import Converter
+from engram.importing.documents import UnreadableError
+from engram.importing.folder import listing
+from engram.importing.formats import KINDS, convert
+from engram.importing.import_limits import MIB, Limits
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 LIMITS = Limits()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.importing.documents import Conversion, UnreadableError
-from app.importing.formats import convert
+from engram.importing.documents import Conversion, UnreadableError
+from engram.importing.formats import convert
 
 FILES = Path(__file__).parent / "files"
 

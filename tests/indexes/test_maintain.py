@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.composition import Application
-from app.errors import NotFoundError
-from app.services.retrieval.query import Query
-from app.services.upkeep.maintain import IndexHealth, MaintainService, Thresholds
-from app.storage.corpus import collections
-from app.storage.database import Writer
-from app.storage.retrieval import keyed
-from app.storage.retrieval.focus import Focus, GraphLimits
-from app.storage.upkeep import maintenance
+from engram.context.errors import NotFoundError
+from engram.runtime.container import Application
+from engram.services.maintenance.index_maintenance import IndexHealth, MaintainService, Thresholds
+from engram.services.retrieval.query import Query
+from engram.storage.corpus import collections
+from engram.storage.database import Writer
+from engram.storage.maintenance import vector_indexes
+from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import state
 
 Ingest = Callable[..., Mapping[str, Any]]
@@ -67,7 +67,9 @@ def filled(application: Application, collection: str, healthy: None) -> Iterator
         application.ingest.delete_collection(application.access.scope(collection))
     run(service(application))
     with application.database.administer() as administrator:
-        maintenance.vacuum(administrator, "passage")  # which an index made later would be told to have to give back
+        vector_indexes.vacuum(
+            administrator, "passage"
+        )  # which an index made later would be told to have to give back
 
 
 def of_passages(application: Application, name: str) -> str:
@@ -93,7 +95,7 @@ def replace_vectors(application: Application, name: str, passages: int) -> None:
 
 def leftovers(application: Application) -> list[str]:
     with application.database.read() as reader:
-        return maintenance.leftovers(reader)
+        return vector_indexes.leftovers(reader)
 
 
 def building(application: Application) -> list[str]:
@@ -107,7 +109,7 @@ def search_index(application: Application, name: str, vector: np.ndarray[Any, An
         reader.scalar("SELECT set_config('enable_sort', 'off', false)")
         target = collections.find(reader, name)
         focus = Focus(target, vector)
-        found = list(keyed.nearest_passages(reader, focus, 10, LIMITS))
+        found = list(passages_by_key.nearest_passages(reader, focus, 10, LIMITS))
         reader.scalar("SELECT set_config('enable_sort', 'on', false)")
     return found
 
@@ -166,7 +168,7 @@ class TestCounting:
     ) -> None:
         run(service(application))
         with application.database.read() as reader:
-            tables = {index.table for index in maintenance.indexes(reader)}
+            tables = {index.table for index in vector_indexes.indexes(reader)}
             kept = reader.rows("SELECT relname FROM pg_class WHERE 'vacuum_index_cleanup=off' = ANY(reloptions)")
 
         assert {"passage", "entity"} <= tables
@@ -223,7 +225,7 @@ class TestHealing:
         name = of_passages(application, filled)
         collection_id = int(name.rsplit("_", 1)[1])
         with application.database.administer() as administrator:
-            maintenance.drop(administrator, name)
+            vector_indexes.drop(administrator, name)
             administrator.execute(
                 f"CREATE INDEX {name} ON passage USING hnsw (embedding vector_ip_ops) "
                 f"WHERE collection_id = {collection_id}"
@@ -237,7 +239,7 @@ class TestHealing:
 
         assert leftovers(application) == []
         with application.database.read() as reader:
-            assert name in {index.name for index in maintenance.indexes(reader)}
+            assert name in {index.name for index in vector_indexes.indexes(reader)}
             assert "passage" in collections.find(reader, filled).indexed
 
     def test_queries_and_writes_go_on_meanwhile(self, application: Application, curie: str, filled: str) -> None:

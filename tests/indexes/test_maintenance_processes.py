@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.composition import Application, Servers
-from app.settings import Settings
-from app.storage.corpus import collections
-from app.storage.upkeep import maintenance
+from engram.config.settings import Settings
+from engram.runtime.container import Application, Servers
+from engram.storage.corpus import collections
+from engram.storage.maintenance import vector_indexes
 from tests.support.command import NOWHERE, Cli
 from tests.support.databases import index_all
 from tests.support.processes import Process, eventually
@@ -32,12 +32,12 @@ def env(env: dict[str, str], own: Servers) -> dict[str, str]:
 
 def dead_passages(application: Application) -> int:
     with application.database.administer() as administrator:
-        return maintenance.count(administrator, "passage").dead
+        return vector_indexes.count(administrator, "passage").dead
 
 
 def leftovers(application: Application) -> list[str]:
     with application.database.read() as reader:
-        return maintenance.leftovers(reader)
+        return vector_indexes.leftovers(reader)
 
 
 def of_passages(application: Application, name: str) -> str:

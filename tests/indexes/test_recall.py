@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.composition import Application
-from app.services.retrieval.dense import EXACT
-from app.services.upkeep import recall
-from app.services.upkeep.maintain import IndexHealth, MaintainService, Thresholds
-from app.storage.corpus import collections
-from app.storage.corpus.collections import Collection, IndexRecall
-from app.storage.database import Reader
-from app.storage.parameters import vectors
-from app.storage.retrieval import keyed
-from app.storage.retrieval.focus import Focus, GraphLimits
-from app.storage.upkeep import index_recall, maintenance
+from engram.runtime.container import Application
+from engram.services.maintenance import index_recall_guard
+from engram.services.maintenance.index_maintenance import IndexHealth, MaintainService, Thresholds
+from engram.services.retrieval.dense_search import EXACT
+from engram.storage.column_parameters import vectors
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection, IndexRecall
+from engram.storage.database import Reader
+from engram.storage.maintenance import index_recall, vector_indexes
+from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import state
 
 ROWS = 1500
@@ -80,15 +80,15 @@ def searched(reader: Reader, target: Collection) -> float:
     found = 0
     for vector in draw(40, seed=77):
         focus = Focus(target, vector)
-        exact = set(keyed.nearest_passages(reader, focus, 10, EXACT))
-        found += len(exact & set(keyed.nearest_passages(reader, focus, 10, PLAIN)))
+        exact = set(passages_by_key.nearest_passages(reader, focus, 10, EXACT))
+        found += len(exact & set(passages_by_key.nearest_passages(reader, focus, 10, PLAIN)))
     return found / 400
 
 
 @pytest.fixture
 def poor(application: Application, collection: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A collection whose index finds little with the breadth of search that is configured."""
-    monkeypatch.setitem(maintenance.BUILDS, "passage", POOR)
+    monkeypatch.setitem(vector_indexes.BUILDS, "passage", POOR)
     grow(application, collection, ROWS, seed=1)
     maintained(application, least=0.0)
     assert read(application, collection).indexed == ["passage"]
@@ -124,7 +124,7 @@ class TestMeasuring:
     def test_more_than_there_is_to_be_had_is_said(self, application: Application, poor: str) -> None:
         report = maintained(application, least=0.9999)[of(application, poor)]
         measured = read(application, poor).index_recall["passage"]
-        assert report.breadth == recall.MOST
+        assert report.breadth == index_recall_guard.MOST
         with application.database.read() as reader:
             assert [row[:2] for row in index_recall.below(reader, 1.0) if row[0] == poor] == [(poor, "passage")]
             assert [row for row in index_recall.below(reader, measured.recall) if row[0] == poor] == []

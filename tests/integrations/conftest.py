@@ -1,6 +1,6 @@
 """Frameworks without torch, which some import wherever it is installed, for models that nothing here runs."""
 
-from app.providers.language.spacy_pipeline import torch_hidden
+from engram.providers.language.spacy_pipeline import torch_hidden
 
 with torch_hidden():
     import haystack  # noqa: F401

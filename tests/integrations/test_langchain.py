@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from langchain_core.runnables import RunnableLambda
 
-from app.composition import Application
+from engram.runtime.container import Application
 from engram_client import Engram, NotFoundError
 from engram_langchain import EngramFeedback, EngramRetriever
 from tests.conftest import CURIE, Ingest

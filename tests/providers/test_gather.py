@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.providers.embedder.gather import FEW_TEXTS, MOST_TEXTS, Gather
+from engram.providers.embedder.batch_gathering import FEW_TEXTS, MOST_TEXTS, Gather
 
 
 class Slow:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import spacy
 
-from app.core.coverage import content_words
-from app.core.question_triples import triples
-from app.core.temporal import find_time_expressions
-from app.providers.language import (
+from engram.core.planning.question_triples import triples
+from engram.core.ranking.coverage import content_words
+from engram.core.text.temporal import find_time_expressions
+from engram.providers.language import (
     Language,
     PassageText,
     key_text,
@@ -19,8 +19,8 @@ from app.providers.language import (
     terms,
     title_entities,
 )
-from app.providers.language.rules import RuleLanguage
-from app.providers.language.sentences import split_sentences
+from engram.providers.language.rule_language import RuleLanguage
+from engram.providers.language.sentence_splitter import split_sentences
 from tests.support.growth import MOST, growth
 
 pytestmark = pytest.mark.timeout(180)

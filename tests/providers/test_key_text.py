@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.key_text import KEYWORDS, LEADING_WORDS, KeyBuilding
-from app.providers.language import key_text, terms
+from engram.core.passage_keys.key_text import KEYWORDS, LEADING_WORDS, KeyBuilding
+from engram.providers.language import key_text, terms
 
 SENTENCES = (
     "Marie Curie was born in Warsaw.",

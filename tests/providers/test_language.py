@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from app.errors import ConfigurationError
-from app.providers.language import Language, PassageText, load_language, normalise_entity
-from app.providers.language.rules import RuleLanguage
-from app.providers.language.sentences import split_sentences
+from engram.context.errors import ConfigurationError
+from engram.providers.language import Language, PassageText, load_language, normalise_entity
+from engram.providers.language.rule_language import RuleLanguage
+from engram.providers.language.sentence_splitter import split_sentences
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_any_question_can_be_analysed(rules: RuleLanguage, text: str) -> None:
 def test_a_vocabulary_that_grew_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     blank = Mock(side_effect=lambda: spacy.blank("en"))
     language = RuleLanguage(blank)
-    monkeypatch.setattr("app.providers.language.rules._VOCABULARY_LIMIT", 0)
+    monkeypatch.setattr("engram.providers.language.rule_language._VOCABULARY_LIMIT", 0)
 
     assert language.analyse_question("Where is Lund?").entities == ("Lund",)
     assert language.analyse_question("Where is Oslo?").entities == ("Oslo",)
@@ -227,10 +227,10 @@ def test_unreadable_pipeline_is_refused(tmp_path: Path) -> None:
 
 HIDES_TORCH = """
 import sys
-from app.providers.language import load_language
+from engram.providers.language import load_language
 assert load_language("en_no_such_pipeline").name == "rules"
 assert "spacy" in sys.modules and "torch" not in sys.modules
-from app.errors import ConfigurationError
+from engram.context.errors import ConfigurationError
 try:
     load_language(sys.argv[1])
 except ConfigurationError as error:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from app.errors import ConfigurationError, LlmError
-from app.providers.llm import MAX_EVIDENCE_CHARACTERS, DraftAnswer, Grade, Judgement, Llm, Usage
-from app.providers.llm.replies import retry_after_seconds
+from engram.context.errors import ConfigurationError, LlmError
+from engram.providers.llm import MAX_EVIDENCE_CHARACTERS, DraftAnswer, Grade, Judgement, Llm, Usage
+from engram.providers.llm.replies import retry_after_seconds
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 
 KEY = "sk-very-secret"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.core.expansion import WordedMethod
-from app.errors import LlmError
-from app.providers.llm import MAX_EVIDENCE_CHARACTERS, Llm
-from app.providers.llm.expansion_prompts import REFINEMENT, WORDINGS
+from engram.context.errors import LlmError
+from engram.core.passage_keys.expansion import WordedMethod
+from engram.providers.llm import MAX_EVIDENCE_CHARACTERS, Llm
+from engram.providers.llm.expansion_prompts import REFINEMENT, WORDINGS
 from tests.support.openai_server import OpenAiServer
 
 QUESTION = "Where was Marie Curie born?"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from structlog.testing import capture_logs
 
-from app.core.triples import Triple
-from app.errors import LlmError
-from app.providers.language import SentenceAnalysis
-from app.providers.llm import Llm, Maintenance, Relation, extract_facts_with
+from engram.context.errors import LlmError
+from engram.core.knowledge.triples import Triple
+from engram.providers.language import SentenceAnalysis
+from engram.providers.llm import Llm, Maintenance, Relation, extract_facts_with
 from tests.support.openai_server import OpenAiServer, Reply
 
 SENTENCES = [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.providers.embedded.memory import MEGABYTE, kept_mb, machine_bytes
+from engram.providers.embedded.memory_budget import MEGABYTE, kept_mb, machine_bytes
 
 GIGABYTE = 1024 * MEGABYTE
 

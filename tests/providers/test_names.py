@@ -7,13 +7,17 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.sizes import SENTENCES
-from app.providers.language import PassageText, normalise_entity
-from app.providers.language.base import NAMES_PER_PASSAGE, NAMES_PER_QUESTION, NAMES_PER_SENTENCE
-from app.providers.language.characters import MARKS, normalised
-from app.providers.language.names import MAX_NAME_CHARACTERS, _kept_key, distinct_entities
-from app.providers.language.rules import RuleLanguage
-from app.providers.language.sentences import split_sentences
+from engram.core.text.sizes import SENTENCES
+from engram.providers.language import PassageText, normalise_entity
+from engram.providers.language.characters import MARKS, normalised
+from engram.providers.language.entity_names import MAX_NAME_CHARACTERS, _kept_key, distinct_entities
+from engram.providers.language.language_protocol import (
+    NAMES_PER_PASSAGE,
+    NAMES_PER_QUESTION,
+    NAMES_PER_SENTENCE,
+)
+from engram.providers.language.rule_language import RuleLanguage
+from engram.providers.language.sentence_splitter import split_sentences
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.providers.language import surface_words, terms
-from app.providers.language.terms import MAX_TERM_CHARACTERS
+from engram.providers.language import surface_words, terms
+from engram.providers.language.lexical_terms import MAX_TERM_CHARACTERS
 
 
 @pytest.mark.parametrize(

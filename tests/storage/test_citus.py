@@ -5,9 +5,9 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application
-from app.storage import distribution
-from app.storage.upkeep import drift
+from engram.runtime.container import Application
+from engram.storage import citus_distribution
+from engram.storage.maintenance import schema_drift
 from tests.conftest import CITUS, CURIE, Ingest
 from tests.support import past, undo
 
@@ -22,7 +22,7 @@ def test_collections_live_on_single_nodes_and_learn_there(
         assert ingest(*CURIE, into=name)["status"] == "succeeded"
     with application.database.read() as reader:
         assert reader.distributed
-        assert distribution.distributed(reader)
+        assert citus_distribution.distributed(reader)
         nodes = reader.rows(
             """
             SELECT c.name, shard.nodeport FROM collection c JOIN citus_shards shard
@@ -46,7 +46,7 @@ def test_collections_live_on_single_nodes_and_learn_there(
 
 
 def test_its_schema_is_as_it_should_be_and_what_lacks_is_told(application: Application) -> None:
-    assert drift.missing(application.database) == []
+    assert schema_drift.missing(application.database) == []
     key = "sentence_passage_fkey"
     with application.database.write_long() as writer:
         told = writer.scalar(
@@ -54,7 +54,7 @@ def test_its_schema_is_as_it_should_be_and_what_lacks_is_told(application: Appli
         )
         writer.execute(f"ALTER TABLE sentence DROP CONSTRAINT {key}")
     try:
-        assert drift.missing(application.database) == [f"fk {key} of sentence"]
+        assert schema_drift.missing(application.database) == [f"fk {key} of sentence"]
     finally:
         with application.database.write_long() as writer:
             writer.execute(f"ALTER TABLE sentence ADD CONSTRAINT {key} {told}")
@@ -73,5 +73,5 @@ def test_a_past_moment_is_brought_back(application: Application, curie: str) -> 
 
 def test_distributing_again_does_nothing(application: Application) -> None:
     with application.database.write_long() as writer:
-        spread = distribution.distribute(writer, hnsw_ef_search=100)
+        spread = citus_distribution.distribute(writer, hnsw_ef_search=100)
     assert (spread.tables, spread.references, spread.foreign_keys) == (0, 0, 0)

@@ -10,12 +10,12 @@ import psycopg
 import pytest
 from sqlalchemy import exc
 
-import app
-from app.composition import Servers
-from app.errors import ConfigurationError, UnavailableError, is_out_of_reach
-from app.storage.corpus import collections
-from app.storage.database import Database
-from app.storage.schema import migrate
+import engram
+from engram.context.errors import ConfigurationError, UnavailableError, is_out_of_reach
+from engram.runtime.container import Servers
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.schema_revision import migrate
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_many_threads_share_a_small_pool(database: Database) -> None:
 
 
 def test_only_the_database_module_commits() -> None:
-    folder = Path(app.__file__).parent
+    folder = Path(engram.__file__).parent
     committing = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*.py")

@@ -8,12 +8,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import CheckConstraint, Engine, create_engine, inspect
 
-from app.errors import ConfigurationError, UnavailableError
-from app.storage.corpus import collections
-from app.storage.database import Database
-from app.storage.engines import with_driver
-from app.storage.schema import migrate
-from app.storage.tables import metadata
+from engram.context.errors import ConfigurationError, UnavailableError
+from engram.storage.connection_pools import with_driver
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.schema_revision import migrate
+from engram.storage.tables import metadata
 
 
 @pytest.fixture

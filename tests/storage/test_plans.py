@@ -12,16 +12,16 @@ import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from app.composition import Application, Servers
-from app.core.profiles import DEFAULT
-from app.services.retrieval import kept_keys
-from app.settings import Settings
-from app.storage.corpus import collections
-from app.storage.corpus.collections import IndexRecall
-from app.storage.learning import experience
-from app.storage.retrieval import entities, keyed
-from app.storage.retrieval.focus import Focus, GraphLimits
-from app.storage.upkeep import maintenance
+from engram.config.settings import Settings
+from engram.core.ranking.profiles import DEFAULT
+from engram.runtime.container import Application, Servers
+from engram.services.retrieval import passage_key_cache
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import IndexRecall
+from engram.storage.learning import question_supports
+from engram.storage.maintenance import vector_indexes
+from engram.storage.retrieval import entity_lookup, passages_by_key
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import knowledge, large, workload
 from tests.support.databases import application_on, migrated, new_database
 from tests.support.keys import unit
@@ -111,7 +111,7 @@ def _connect(url: str) -> "psycopg.Connection[tuple[object, ...]]":
 
 def _watched(servers: Servers, settings: Settings, application: Application) -> Watch:
     # Keys are kept after a few questions, so that they are searched in either way.
-    kept = patch.multiple(kept_keys, LEAST_PASSAGES=1, ASKED=KEPT_AFTER)
+    kept = patch.multiple(passage_key_cache, LEAST_PASSAGES=1, ASKED=KEPT_AFTER)
     with application_on(servers, settings, application) as apart, watched() as watch, capture_logs(), kept:
         workload.run(apart, "fresh")
     assert "keyed.all_keys" in watch.runs
@@ -155,8 +155,8 @@ def test_a_new_collection_is_searched_through_its_vector_indexes(
         connection.execute(_NEW)
         with application_on(Servers(url, filled.redis_url), settings, application) as apart:
             with apart.database.administer() as administrator:
-                for table in maintenance.BUILDS:
-                    maintenance.build(administrator, table, 2, 64)
+                for table in vector_indexes.BUILDS:
+                    vector_indexes.build(administrator, table, 2, 64)
             for kind in ("large", *(kind for kind in knowledge.KINDS if kind != "large")):
                 if kind != "large":  # after which the planner would know of the new one
                     knowledge.misinform(connection, kind)
@@ -177,13 +177,15 @@ def _by_nearness(application: Application, *, broadly: bool) -> list[str]:
         target = collections.find(reader, "new")
         if broadly:
             measured = IndexRecall(recall=0.9, breadth=400, configured=100, rows=2000, measured_at="")
-            target = replace(target, index_recall=dict.fromkeys(maintenance.BUILDS, measured))
+            target = replace(target, index_recall=dict.fromkeys(vector_indexes.BUILDS, measured))
         focus = Focus(target, vector, use_memory=True, policy=DEFAULT.policy)
         with before_each(lambda _connection, *what: sent.append(what)):
-            keyed.nearest_passages(reader, focus, 50, limits)
-            keyed.nearest_to_each(reader, focus.collection, [keyed.Search(focus.vector, 50)], limits)
-            entities.nearest_entity(reader, focus.collection, focus.vector, limits)
-            experience.recall(reader, focus, [], 0.5, 50)
+            passages_by_key.nearest_passages(reader, focus, 50, limits)
+            passages_by_key.nearest_to_each(
+                reader, focus.collection, [passages_by_key.Search(focus.vector, 50)], limits
+            )
+            entity_lookup.nearest_entity(reader, focus.collection, focus.vector, limits)
+            question_supports.recall(reader, focus, [], 0.5, 50)
     with application.database.read() as reader:
         return [
             "\n".join(row[0] for row in reader.rows(f"EXPLAIN {statement}", given)) for statement, given in sent

@@ -7,16 +7,16 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.exc import DataError, ProgrammingError
 
-from app import tenancy
-from app.composition import Application, Servers
-from app.errors import ConfigurationError
-from app.main import create_app
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
-from app.settings import Settings
-from app.storage.corpus import collections
-from app.storage.database import Database
-from app.storage.tables import metadata
+from engram.config.settings import Settings
+from engram.context import tenancy
+from engram.context.errors import ConfigurationError
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.tables import metadata
 
 KEPT = {"tenant", "access_key", "spent", "act"}
 """Tables that no tenant's connection sees at all."""
@@ -87,7 +87,7 @@ def test_no_statement_sees_or_changes_rows_of_others(
 
 def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     database.check_row_security()
-    monkeypatch.setattr("app.storage.database.TENANT_ROLE", "nobody_at_all")
+    monkeypatch.setattr("engram.storage.database.TENANT_ROLE", "nobody_at_all")
     with pytest.raises(ConfigurationError, match="needs the role nobody_at_all"):
         database.check_row_security()
 

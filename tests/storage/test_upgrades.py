@@ -9,14 +9,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from app.composition import Application, Servers
-from app.core.identifiers import moment_of
-from app.services.retrieval.query import Query
-from app.settings import Settings
-from app.storage.database import Database
-from app.storage.retrieval import weeks
-from app.storage.schema import configuration, migrate
-from app.storage.tables import metadata
+from engram.config.settings import Settings
+from engram.core.text.identifiers import moment_of
+from engram.runtime.container import Application, Servers
+from engram.services.retrieval.query import Query
+from engram.storage.database import Database
+from engram.storage.retrieval import episode_partitions
+from engram.storage.schema_revision import configuration, migrate
+from engram.storage.tables import metadata
 from tests.storage.test_migrations import all_but_vector_dimensions
 from tests.support import earlier, state, undo
 from tests.support.databases import application_on, new_database
@@ -36,8 +36,8 @@ def url(request: pytest.FixtureRequest, addresses: Servers, monkeypatch: pytest.
         database = Database(found, pool_size=1)
         try:
             with database.write() as writer:
-                for week in sorted({weeks.monday_of(moment_of(query)) for query in _queries(text)}):
-                    weeks.make(writer, week)
+                for week in sorted({episode_partitions.monday_of(moment_of(query)) for query in _queries(text)}):
+                    episode_partitions.make(writer, week)
         finally:
             database.close()
         earlier.load(found, text)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psycopg
 
-from app.storage import distribution
-from app.storage.database import Database
-from app.storage.schema import migrate
+from engram.storage import citus_distribution
+from engram.storage.database import Database
+from engram.storage.schema_revision import migrate
 
 SETTINGS = {
     "shared_preload_libraries": "citus",
@@ -70,7 +70,7 @@ def distributed(programs: str) -> Iterator[str]:
             migrate(url)
             database = Database(url)
             with database.write_long() as writer:
-                distribution.distribute(writer, hnsw_ef_search=100)
+                citus_distribution.distribute(writer, hnsw_ef_search=100)
             database.close()
             yield url
 

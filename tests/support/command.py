@@ -22,7 +22,7 @@ class Cli:
     def __call__(self, *arguments: str | bytes, **env: str) -> "subprocess.CompletedProcess[str]":
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "DATABASE_"))}
         return forks.run(
-            ["-m", "app.cli", *map(os.fsdecode, arguments)],
+            ["-m", "engram.cli", *map(os.fsdecode, arguments)],
             cwd=self.folder,
             env=kept
             | {"PYTHONPATH": str(ROOT)}

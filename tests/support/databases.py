@@ -9,11 +9,11 @@ from uuid import uuid4
 import psycopg
 from sqlalchemy.engine import make_url
 
-from app.composition import Application, Servers
-from app.providers.embedder import Embedder
-from app.services.upkeep.maintain import MaintainService, Thresholds
-from app.settings import Settings
-from app.storage.schema import migrate
+from engram.config.settings import Settings
+from engram.providers.embedder import Embedder
+from engram.runtime.container import Application, Servers
+from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
+from engram.storage.schema_revision import migrate
 
 
 @contextmanager

@@ -15,17 +15,17 @@ import psycopg
 from numpy.typing import NDArray
 from sqlalchemy.engine import make_url
 
-from app.composition import Application, servers
-from app.core.verdict import Expansion
-from app.providers.embedded.files import bundled
-from app.providers.embedder import Embedder
-from app.services.access.keys import Wanted
-from app.services.access.scope import LOCAL
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
-from app.settings import Settings
-from app.storage.access.tenants import Quotas
-from app.storage.schema import migrate
+from engram.config.settings import Settings
+from engram.core.filter.logged_verdict import Expansion
+from engram.providers.embedded.data_files import bundled
+from engram.providers.embedder import Embedder
+from engram.runtime.container import Application, servers
+from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.scope import LOCAL
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
+from engram.storage.auth.tenants import Quotas
+from engram.storage.schema_revision import migrate
 from tests.conftest import CURIE
 from tests.support import state, undo
 

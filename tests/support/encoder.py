@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from app.providers.embedder import Embedder
-from app.providers.embedder.folder import DEFAULT_MODEL, open_model
-from app.storage.corpus.collections import EncoderId
+from engram.providers.embedder import Embedder
+from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
+from engram.storage.corpus.collections import EncoderId
 
 SOME = EncoderId("some", "5" * 64)
 """Of collections whose vectors are of no matter."""

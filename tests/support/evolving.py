@@ -8,12 +8,12 @@ from uuid import UUID
 
 import numpy as np
 
-from app.composition import Application
-from app.core.verdict import Expansion
-from app.services.keys.attribution import Attribution
-from app.services.keys.evolve import EvolveService
-from app.services.learning.feedback import Receipt
-from app.services.learning.learn import LearnService
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application
+from engram.services.learning.feedback_service import Receipt
+from engram.services.learning.verdict_learning import LearnService
+from engram.services.passage_keys.attribution import Attribution
+from engram.services.passage_keys.key_evolution import EvolveService
 from tests.conftest import CURIE
 from tests.support import state
 

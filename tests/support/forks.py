@@ -118,15 +118,15 @@ def _serve() -> list[str]:
     gc.disable()  # nothing of all this is garbage
     import httpcore  # noqa: F401  # which clients import when they are made
 
-    import app.cli
-    import app.main
-    import app.worker
-    from app.providers.language.spacy_pipeline import torch_hidden
+    import engram.cli
+    import engram.runtime.api_process
+    import engram.runtime.worker
+    from engram.providers.language.spacy_pipeline import torch_hidden
 
     with torch_hidden():
         import spacy  # noqa: F401
 
-    app.cli.command()
+    engram.cli.command()
     gc.enable()
     gc.freeze()  # else each process copies all of this when it looks for garbage
     with socket.socket(fileno=os.dup(0)) as orders:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from app.composition import Application
-from app.services.jobs.runner import Runner
-from app.services.jobs.work import Handler
+from engram.runtime.container import Application
+from engram.services.jobs.job_runner import Runner
+from engram.services.jobs.work import Handler
 
 
 def runner(application: Application, *, lease_seconds: float = 60.0, **instead: Handler) -> Runner:

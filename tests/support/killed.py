@@ -12,7 +12,7 @@ import signal
 import sys
 from typing import Any
 
-from app.cli import main
+from engram.cli import main
 
 
 def arm(target: str, when: str, nth: int) -> None:

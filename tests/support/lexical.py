@@ -9,16 +9,16 @@ from typing import Any
 import bm25s
 import numpy as np
 
-from app.composition import Application
-from app.providers.language import terms
-from app.storage.corpus import collections, lexical, passages
-from app.storage.corpus.collections import Collection
-from app.storage.corpus.lexical import TermCounts
-from app.storage.corpus.passages import PassageRow
-from app.storage.database import Reader
-from app.storage.retrieval import candidates
-from app.storage.retrieval.candidates import Found
-from app.storage.retrieval.focus import Focus, GraphLimits
+from engram.providers.language import terms
+from engram.runtime.container import Application
+from engram.storage.corpus import collections, lexical_index, passages
+from engram.storage.corpus.collections import Collection
+from engram.storage.corpus.lexical_index import TermCounts
+from engram.storage.corpus.passages import PassageRow
+from engram.storage.database import Reader
+from engram.storage.retrieval import passage_candidates
+from engram.storage.retrieval.passage_candidates import Found
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
 Tokens = Mapping[str, Sequence[str]]
@@ -101,7 +101,7 @@ def put(application: Application, name: str, corpus: Mapping[str, Mapping[str, f
             [PassageRow(key, None, key, {"even": len(key) % 2 == 0}, b"", vector) for key in corpus],
         )
         counted = [TermCounts(placed[key], frequencies) for key, frequencies in corpus.items()]
-        length = lexical.index(writer, collection, counted, analyser)
+        length = lexical_index.index(writer, collection, counted, analyser)
         collections.add_counts(
             writer, collection, passages=len(placed) - len(known), sentences=0, entities=0, lexical_length=length
         )
@@ -119,7 +119,7 @@ def search(
     """External id -> score, best first; what ``matches`` says of the same passages must be the same."""
     with application.database.read() as reader:
         collection = collections.find(reader, name)
-        found = lexical.search(reader, collection, weights, limit, evolved=evolved, **more)
+        found = lexical_index.search(reader, collection, weights, limit, evolved=evolved, **more)
         matches = matched(reader, collection, weights, list(found), evolved=evolved)
         assert dict(zip(matches.ids.tolist(), matches.words.score.tolist(), strict=True)) == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))
@@ -138,7 +138,7 @@ def matched(
     """How these passages, and no others, match the question, as a ranking reads it."""
     nowhere = np.zeros(reader.scalar("SELECT vector_dims(embedding) FROM passage LIMIT 1"), dtype=np.float32)
     focus = Focus(replace(collection, key_generation=int(evolved)), nowhere, use_memory=True)
-    return candidates.find(reader, focus, weights, 0, GraphLimits(1, 1, exact=True), ids)
+    return passage_candidates.find(reader, focus, weights, 0, GraphLimits(1, 1, exact=True), ids)
 
 
 def reference(corpus: Tokens, question: Sequence[str]) -> dict[str, float]:

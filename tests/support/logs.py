@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from app.core.replay import Step, Word
-from app.core.state_rows import MemoryRows, SupportRows
-from app.core.states import RECALL, TASK, TIME, Audit, Event, Memory, Support, Vector
-from app.core.steps import Saying, step
+from engram.core.filter.state_replay import Step, Word
+from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, Memory, Support, Vector
+from engram.core.filter.steps import Saying, step
 
 DIMENSION = 6
 SENTENCES = range(1, 6)

@@ -5,9 +5,9 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from app.composition import Application, Servers
-from app.main import create_app
-from app.settings import Settings
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
 from tests.support.openai_server import Handler, OpenAiServer, Reply
 
 

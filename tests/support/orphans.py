@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from app.composition import Application
-from app.storage.tables.base import metadata
+from engram.runtime.container import Application
+from engram.storage.tables.table_base import metadata
 from tests.support import state
 
 OUTLIVING = {

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from app.composition import Application
-from app.services.undo.making import PastCopy
+from engram.runtime.container import Application
+from engram.services.revocation.past_copy import PastCopy
 from tests.support import state, undo
 
 CORPUS = (*state.GRAPH, *state.LEXICAL)

@@ -14,13 +14,13 @@ from unittest.mock import patch
 from psycopg import ClientCursor, Connection
 from psycopg.adapt import PyFormat, Transformer
 
-import app.storage
-from app.storage.database import Writer
-from app.storage.tables import metadata
+import engram.storage
+from engram.storage.database import Writer
+from engram.storage.tables import metadata
 from tests.support.statements import before_each
 
 Plan = Mapping[str, Any]
-STORAGE = Path(app.storage.__file__).parent
+STORAGE = Path(engram.storage.__file__).parent
 TENANTS = {table.name for table in metadata.tables.values() if "collection_id" in table.columns}
 EXPLAINED = 4
 """Executions of one statement that are explained."""

@@ -48,7 +48,7 @@ class Process:
     def __init__(self, command: str, folder: Path, env: Mapping[str, str], *killed: str) -> None:
         """``killed``: the function at which it kills itself, see ``killed.py``."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-        program = [str(KILLED), command, *killed] if killed else ["-m", "app.cli", command]
+        program = [str(KILLED), command, *killed] if killed else ["-m", "engram.cli", command]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = folder / f"{command}-{self.port}.log"

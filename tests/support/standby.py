@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psycopg
 
-from app.providers.embedded import EmbeddedPostgres
-from app.providers.embedded.files import bundled
+from engram.providers.embedded import EmbeddedPostgres
+from engram.providers.embedded.data_files import bundled
 
 
 def made(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:

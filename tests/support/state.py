@@ -11,19 +11,19 @@ from uuid import UUID, uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from app.composition import Application
-from app.core import sufficiency
-from app.core.belief import Believed, Model
-from app.core.ranking import FEATURES
-from app.providers.prior import RankingPrior
-from app.services.learning.feedback import Receipt
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.plan import new_query_id
-from app.storage.corpus import collections
-from app.storage.database import Database
-from app.storage.learning import weights
-from app.storage.learning.weights import Learned
-from app.storage.retrieval.episodes import EpisodeRow
+from engram.core.ranking import sufficiency
+from engram.core.ranking.passage_scores import FEATURES
+from engram.core.ranking.ranking_weights import Believed, Model
+from engram.providers.ranking_prior import RankingPrior
+from engram.runtime.container import Application
+from engram.services.learning.feedback_service import Receipt
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query_plan import new_query_id
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.learning import learned_weights as weights
+from engram.storage.learning.learned_weights import Learned
+from engram.storage.retrieval.episodes import EpisodeRow
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
 LEXICAL = ("lexical_term", "lexical_posting", "lexical_passage")

@@ -10,7 +10,7 @@ from psycopg import Connection
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
-from app.storage.database import Reader
+from engram.storage.database import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.composition import Application
-from app.core.verdict import Expansion
-from app.services.learning.feedback import Receipt
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application
+from engram.services.learning.feedback_service import Receipt
 from tests.support import state
 
 Rows = list[dict[str, Any]]

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from app.composition import Application
-from app.core.verdict import Expansion
-from app.services.access.scope import Scope
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.plan import Exploring, as_asked
-from app.services.retrieval.query import Query
-from app.services.sessions.sessions import NewSession
-from app.services.sessions.state import Asked
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application
+from engram.services.auth.scope import Scope
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import Exploring, as_asked
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import Asked
 from tests.conftest import CURIE
 from tests.support import past, state, undo
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.composition import Application, Servers
-from app.core.verdict import Expansion
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
-from app.settings import Settings
+from engram.config.settings import Settings
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application, Servers
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
 from tests.support import state, undo
 from tests.support.databases import application_on, migrated
 

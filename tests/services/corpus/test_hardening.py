@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from app.composition import Application, Servers
-from app.core.states import AuditRows
-from app.errors import UnavailableError
-from app.providers.language import Language, PassageText, SentenceAnalysis
-from app.services.learning.learn import LearnService
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
-from app.storage.database import Database, Writer
-from app.storage.learning import memories
-from app.storage.retrieval import candidates
+from engram.context.errors import UnavailableError
+from engram.core.filter.states import AuditRows
+from engram.providers.language import Language, PassageText, SentenceAnalysis
+from engram.runtime.container import Application, Servers
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.verdict_learning import LearnService
+from engram.services.retrieval.query import Query
+from engram.storage.database import Database, Writer
+from engram.storage.learning import sentence_memories
+from engram.storage.retrieval import passage_candidates
 from tests.support import state
 
 Ingest = Callable[..., Mapping[str, Any]]
@@ -83,7 +83,7 @@ def test_an_unlike_entity_activates_nothing(
 def test_a_passage_may_vanish_while_its_query_runs(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find = candidates.find
+    find = passage_candidates.find
 
     def after_a_delete(*arguments: Any) -> Any:
         if not deleted:
@@ -92,7 +92,7 @@ def test_a_passage_may_vanish_while_its_query_runs(
         return find(*arguments)
 
     deleted: list[bool] = []
-    monkeypatch.setattr(candidates, "find", after_a_delete)
+    monkeypatch.setattr(passage_candidates, "find", after_a_delete)
     answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
     assert deleted
     assert "curie" in {passage.passage_id for passage in answer.passages}, "all is read of one moment"
@@ -192,14 +192,14 @@ class TestTimeouts:
             for question in ("Where was Marie Curie born?", "What is the capital of Japan?")
         ]
         target = state.collection_id(application, curie)
-        record = memories.record
+        record = sentence_memories.record
 
         def slow(writer: Writer, collection_id: int, rows: AuditRows) -> None:
             record(writer, collection_id, rows)
             if any(row.event_id == events[0] for row in rows):
                 writer.row("SELECT pg_sleep(5)")
 
-        monkeypatch.setattr(memories, "record", slow)
+        monkeypatch.setattr(sentence_memories, "record", slow)
         assert hasty.apply(target, events) == 1
         assert state.event_statuses(application, curie) == {events[0]: "pending", events[1]: "applied"}
         assert hasty.apply(target, events[:1]) == 0

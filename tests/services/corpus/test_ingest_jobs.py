@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.composition import Application
-from app.errors import ConflictError, NotFoundError
-from app.services.access.encoder import Encoder
-from app.services.corpus.index import IndexService
-from app.services.jobs.runner import MAX_ATTEMPTS, Runner
+from engram.context.errors import ConflictError, NotFoundError
+from engram.runtime.container import Application
+from engram.services.auth.encoder import Encoder
+from engram.services.corpus.graph_builder import IndexService
+from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
 from tests.support import state
 from tests.support.jobs import run_again, runner
 

@@ -4,14 +4,14 @@ from datetime import date
 
 import pytest
 
-from app.composition import Application
-from app.core.triples import Triple
-from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from app.services.access.scope import Scope
-from app.services.facts.revise import Revision, Stated
-from app.services.facts.search import Wanted
-from app.storage.corpus import collections
-from app.storage.facts import view
+from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
+from engram.core.knowledge.triples import Triple
+from engram.runtime.container import Application
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_search import Wanted
+from engram.services.facts.fact_service import Revision, Stated
+from engram.storage.corpus import collections
+from engram.storage.facts import fact_rows
 from tests.support import past, undo
 
 
@@ -37,9 +37,9 @@ def state(
     return list(application.facts.state(scope, stated, source=source, graph_name=graph).facts)
 
 
-def rows(application: Application, scope: Scope, *facts: int) -> list[view.FactRow]:
+def rows(application: Application, scope: Scope, *facts: int) -> list[fact_rows.FactRow]:
     with application.database.read() as reader:
-        found = view.rows(reader, scope.collection.id, facts)
+        found = fact_rows.rows(reader, scope.collection.id, facts)
     return [found[fact] for fact in facts]
 
 
@@ -116,7 +116,7 @@ def test_a_revoked_assertion_leaves_nothing_that_only_it_said(application: Appli
     application.withdraw.revoke(scope, applied.event.id)
     assert rows(application, scope, fact) == before
     with application.database.read() as reader:
-        assert view.rows(reader, scope.collection.id, applied.facts).keys() == {fact}
+        assert fact_rows.rows(reader, scope.collection.id, applied.facts).keys() == {fact}
         kept = reader.rows(
             "SELECT name FROM fact_entity WHERE collection_id = %(id)s ORDER BY name", {"id": scope.collection.id}
         )
@@ -208,5 +208,5 @@ def test_a_copy_of_a_past_moment_believes_what_was_believed_then(application: Ap
     copied = application.access.scope(copy)
     assert rows(application, copied, one, other) == then
     with application.database.read() as reader:
-        assert later not in view.rows(reader, copied.collection.id, [later])
+        assert later not in fact_rows.rows(reader, copied.collection.id, [later])
     undo.assert_verified(application, copy)

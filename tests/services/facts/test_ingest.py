@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from app.composition import Application, Servers
-from app.core.facts import UNSAID
-from app.core.triples import Triple
-from app.services.access.scope import Scope
-from app.services.facts.revise import Revision, Stated
-from app.services.facts.search import Wanted
-from app.settings import Settings
+from engram.config.settings import Settings
+from engram.core.knowledge.beliefs import UNSAID
+from engram.core.knowledge.triples import Triple
+from engram.runtime.container import Application, Servers
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_search import Wanted
+from engram.services.facts.fact_service import Revision, Stated
 from tests.support import past, state, undo
 from tests.support.databases import application_on
 from tests.support.statements import watched

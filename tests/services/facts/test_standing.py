@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from app.composition import Application
-from app.core.standing import Standing
-from app.core.triples import Triple
-from app.services.access.scope import LOCAL, Scope
-from app.services.facts.revise import Revision, Stated
-from app.storage.facts import view
-from app.storage.facts.view import FactRow
-from app.storage.log import fact_standings
+from engram.core.filter.judge_standing import Standing
+from engram.core.knowledge.triples import Triple
+from engram.runtime.container import Application
+from engram.services.auth.scope import LOCAL, Scope
+from engram.services.facts.fact_service import Revision, Stated
+from engram.storage.facts import fact_rows
+from engram.storage.facts.fact_rows import FactRow
+from engram.storage.feedback_log import fact_standings
 from tests.support import past, undo
 
 ESTABLISHED = 11
@@ -39,7 +39,7 @@ def state(application: Application, scope: Scope, *objects: str) -> list[int]:
 
 def row(application: Application, scope: Scope, fact: int) -> FactRow:
     with application.database.read() as reader:
-        return view.rows(reader, scope.collection.id, [fact])[fact]
+        return fact_rows.rows(reader, scope.collection.id, [fact])[fact]
 
 
 def say(application: Application, scope: Scope, action: str, fact: int, judge: str, key: str) -> None:

@@ -9,11 +9,11 @@ from contextlib import suppress
 
 import pytest
 
-from app.composition import Application
-from app.errors import NotFoundError
-from app.services.learning.learn import LearnService
-from app.storage.learning import memories
-from app.storage.log import feedback
+from engram.context.errors import NotFoundError
+from engram.runtime.container import Application
+from engram.services.learning.verdict_learning import LearnService
+from engram.storage.feedback_log import feedback_events
+from engram.storage.learning import sentence_memories
 from tests.conftest import CURIE, Ingest
 from tests.support import lexical, state
 
@@ -87,7 +87,7 @@ class TestOneEvent:
 
         def apply_while_another_holds_the_first_and_dies() -> None:
             with application.database.write() as writer:
-                assert [event.id for event in feedback.lock_pending(writer, target, [first])] == [first]
+                assert [event.id for event in feedback_events.lock_pending(writer, target, [first])] == [first]
                 assert application.learn.apply(target, [first, second]) == 1
                 raise KeyError("dead")
 
@@ -232,11 +232,11 @@ class TestBesideIngest:
         )
         with ThreadPoolExecutor(1) as pool:
             with application.database.write() as writer, application.database.read() as reader:
-                memories.lock(writer, target, [first], [])
+                sentence_memories.lock(writer, target, [first], [])
                 deletion = pool.submit(application.ingest.delete_passage, application.access.scope(curie), "warsaw")
                 while not (reader.scalar(waiting) or deletion.done()):
                     time.sleep(0.01)
-                assert len(memories.lock(writer, target, [second], [])) == 1
+                assert len(sentence_memories.lock(writer, target, [second], [])) == 1
             deletion.result()
 
         assert {first, second}.isdisjoint(state.all_sentences(application, curie))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from app.composition import Application
-from app.core import belief, sufficiency
-from app.services.retrieval.answer import Answer
-from app.services.retrieval.query import Query
+from engram.core.ranking import ranking_weights, sufficiency
+from engram.runtime.container import Application
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.query import Query
 from tests.support import state, undo
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -135,7 +135,7 @@ class TestRealAnswers:
                 )
         learned = state.learned_weights(application, curie, model="enough")
         assert learned is not None
-        weights = belief.posterior(state.prior_of(application, curie).enough, learned.evidence).mean
+        weights = ranking_weights.posterior(state.prior_of(application, curie).enough, learned.evidence).mean
         again = query(application, curie, include=frozenset({"trace"}))
         assert again.trace is not None
         assert again.trace.enough is not None

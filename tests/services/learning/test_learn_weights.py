@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from app.cli.evaluate import varied
-from app.composition import Application, Servers
-from app.core import belief
-from app.core.belief import Evidence, Observation, Prior
-from app.core.ranking import FEATURES
-from app.evaluation.variations import Variation
-from app.providers.prior import for_any_kind
-from app.services.learning.learn import LearnService
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.answer import Answer
-from app.services.retrieval.query import Query
-from app.storage.learning.weights import Learned
+from engram.cli.evaluate_command import varied
+from engram.core.ranking import ranking_weights
+from engram.core.ranking.passage_scores import FEATURES
+from engram.core.ranking.ranking_weights import Evidence, Observation, Prior
+from engram.evaluation.learning_variations import Variation
+from engram.providers.ranking_prior import for_any_kind
+from engram.runtime.container import Application, Servers
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.verdict_learning import LearnService
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.query import Query
+from engram.storage.learning.learned_weights import Learned
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -71,7 +71,9 @@ def expected(
     """What a verdict says that supports some of the passages it speaks of."""
     features = state.some_features(len(TOWNS), seed).astype(np.float64)[[TOWNS.index(town) for town in among]]
     mask = np.array([town in supported for town in among])
-    seen = belief.observe(belief.Comparison(features, mask, noise), application.priors.encyclopedic.prior)
+    seen = ranking_weights.observe(
+        ranking_weights.Comparison(features, mask, noise), application.priors.encyclopedic.prior
+    )
     assert seen is not None
     return seen
 
@@ -93,7 +95,7 @@ def assert_same(found: Evidence, wanted: Evidence) -> None:
 
 def sum_of_audit(application: Application, name: str) -> Evidence:
     size = len(FEATURES)
-    total = belief.no_evidence(size)
+    total = ranking_weights.no_evidence(size)
     for row in audit(application, name).values():
         total += Evidence(np.array(row["information"]), np.array(row["precision"]).reshape(size, size))
     return total
@@ -195,7 +197,7 @@ class TestPartialVerdicts:
         assert_same(taught(application, towns), only_named)
         assert np.abs(only_named.information - expected(application, named[:1]).evidence.information).max() > 1e-3
 
-    @pytest.mark.parametrize("rejected", [0, belief.SPARED])
+    @pytest.mark.parametrize("rejected", [0, ranking_weights.SPARED])
     def test_with_too_few_rivals_they_teach_nothing(
         self, application: Application, towns: str, rejected: int
     ) -> None:
@@ -226,7 +228,7 @@ class TestSums:
         ]
 
     def wanted(self, application: Application, count: int) -> Evidence:
-        total = belief.no_evidence(len(FEATURES))
+        total = ranking_weights.no_evidence(len(FEATURES))
         for number in range(count):
             total += expected(application, random.Random(number).sample(TOWNS, 2), seed=number).evidence
         return total
@@ -294,7 +296,7 @@ class TestSums:
             raise RuntimeError("no power")
 
         with monkeypatch.context() as patch:
-            patch.setattr("app.storage.log.feedback.mark_applied", fail)
+            patch.setattr("engram.storage.feedback_log.feedback_events.mark_applied", fail)
             assert application.learn.apply(state.collection_id(application, towns), [event]) == 0
         assert state.learned_weights(application, towns) is None
         assert audit(application, towns) == {}
@@ -352,7 +354,7 @@ class TestWhoLearns:
         names, features = application.retrieve.features(
             Query(text="Which old town lies on a river?", scope=application.access.scope(towns), top_k=len(TOWNS))
         )
-        mean = belief.posterior(state.prior_of(application, towns).prior, taught(application, towns)).mean
+        mean = ranking_weights.posterior(state.prior_of(application, towns).prior, taught(application, towns)).mean
 
         found = scores(application, towns)
         assert {name: found[name] for name in names} == {
@@ -498,8 +500,8 @@ class TestEpisodes:
         )
         application.feedback.accept(verdict, f"weights-{towns}", wait=True)
 
-        seen = belief.observe(
-            belief.Comparison(features, np.array(kept["ranked"]) == passage, 0.5),
+        seen = ranking_weights.observe(
+            ranking_weights.Comparison(features, np.array(kept["ranked"]) == passage, 0.5),
             state.prior_of(application, towns).prior,
         )
         assert seen is not None

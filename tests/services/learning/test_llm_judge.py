@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 from fastapi.testclient import TestClient
 
-from app.composition import Application, Servers
-from app.errors import LlmError, LlmNotConfiguredError, NotFoundError
-from app.services.learning.llm_judge import JudgeService
-from app.services.learning.verdict import Verdict
-from app.settings import Settings
-from app.storage.database import Database
+from engram.config.settings import Settings
+from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
+from engram.runtime.container import Application, Servers
+from engram.services.learning.incoming_verdict import Verdict
+from engram.services.learning.llm_judge import JudgeService
+from engram.storage.database import Database
 from tests.conftest import Scoped
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 

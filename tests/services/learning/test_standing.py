@@ -7,12 +7,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.composition import Application
-from app.core.access_keys import EVERYTHING
-from app.core.standing import ESTABLISHED, Standing
-from app.core.verdict import Expansion
-from app.services.access.scope import LOCAL, Principal
-from app.services.learning.verdict import Named, Verdict
+from engram.core.auth.access_keys import EVERYTHING
+from engram.core.filter.judge_standing import ESTABLISHED, Standing
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application
+from engram.services.auth.scope import LOCAL, Principal
+from engram.services.learning.incoming_verdict import Named, Verdict
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"

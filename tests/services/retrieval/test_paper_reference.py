@@ -5,12 +5,12 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from app.composition import Application
-from app.providers.language import normalise_entity
-from app.sample import corpus, questions
-from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
-from app.storage.corpus import collections as stored_collections
+from engram.providers.language import normalise_entity
+from engram.runtime.container import Application
+from engram.sample import corpus, questions
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
+from engram.storage.corpus import collections as stored_collections
 
 HOPS, TOP_SENTENCES, TOP_ENTITIES, ALPHA = 3, 3, 5, 0.01
 
@@ -107,7 +107,7 @@ def sample(application: Application) -> str:
     """The sample corpus, with verdicts on every third question."""
     import orjson
 
-    from app.api.corpus.passage_schemas import PassageIn
+    from engram.api.corpus.schemas import PassageIn
 
     name = "paper-reference"
     reception = application.ingest.receive(application.access.opening(name))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.core.session import Budget
-from app.providers.llm.session_prompts import VERSION
-from app.services.sessions.sessions import NewSession
-from app.services.sessions.shown import Shown
-from app.services.sessions.state import Asked
+from engram.core.planning.session import Budget
+from engram.providers.llm.session_prompts import VERSION
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import Asked
+from engram.services.sessions.session_views import Shown
 from tests.support.modelled import Modelled
 from tests.support.openai_server import Handler, Reply
 

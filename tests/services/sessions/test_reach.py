@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.composition import Application
-from app.core import sufficiency
-from app.core.rounds import FEATURES
-from app.services.learning.verdict import Named
-from app.services.retrieval.query import Query
-from app.services.sessions.sessions import NewSession
-from app.services.sessions.state import Asked, SessionState
+from engram.core.planning.round_sufficiency import FEATURES
+from engram.core.ranking import sufficiency
+from engram.runtime.container import Application
+from engram.services.learning.incoming_verdict import Named
+from engram.services.retrieval.query import Query
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import Asked, SessionState
 from tests.conftest import CURIE, Ingest
-from tests.services.sessions.test_teach import CHAIN, PART, ended, evidence, verdict
+from tests.services.sessions.test_session_feedback import CHAIN, PART, ended, evidence, verdict
 from tests.support import state, undo
 
 

@@ -4,10 +4,10 @@ from uuid import UUID
 
 import pytest
 
-from app.composition import Application
-from app.storage.corpus import collections, staged_lines
-from app.storage.database import Writer
-from app.storage.jobs import jobs
+from engram.runtime.container import Application
+from engram.storage.corpus import collections, staged_lines
+from engram.storage.database import Writer
+from engram.storage.jobs import jobs
 from tests.support.encoder import SOME
 
 JOB = UUID(int=1)

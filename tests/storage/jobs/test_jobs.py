@@ -7,11 +7,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.composition import Servers
-from app.storage.corpus import collections
-from app.storage.database import Database
-from app.storage.jobs import claims, jobs
-from app.storage.jobs.jobs import Job
+from engram.runtime.container import Servers
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.jobs import job_claims, jobs
+from engram.storage.jobs.jobs import Job
 from tests.support import state
 from tests.support.encoder import SOME
 
@@ -43,13 +43,13 @@ def opened(database: Database, name: str, lane: str, **more: Any) -> UUID:
 
 def claimed(database: Database, *lanes: str, claimant: UUID | None = None, **only: int) -> Job | None:
     with database.write_once() as writer:
-        return claims.claim(writer, claimant or uuid4(), lanes, LEASE_SECONDS, **only)
+        return job_claims.claim(writer, claimant or uuid4(), lanes, LEASE_SECONDS, **only)
 
 
 def ended(database: Database, job: Job | None, status: str = "succeeded") -> UUID:
     assert job is not None
     with database.write() as writer:
-        assert claims.close(writer, job, status)
+        assert job_claims.close(writer, job, status)
     return job.id
 
 
@@ -81,7 +81,7 @@ class TestOneWorkerAJob:
         opened(database, collection, lane)
         elsewhere = opened(database, f"{collection}-other", lane)
         with database.write() as writer:
-            first = claims.claim(writer, uuid4(), [lane], LEASE_SECONDS)
+            first = job_claims.claim(writer, uuid4(), [lane], LEASE_SECONDS)
             second = claimed(database, lane)
             assert claimed(database, lane) is None
         assert first is not None
@@ -140,7 +140,7 @@ class TestInTurn:
         running = claimed(database, lane)
         assert running is not None
         with database.write() as writer:
-            assert claims.put_back(writer, running, after_seconds=3600, error="later", tried=True)
+            assert job_claims.put_back(writer, running, after_seconds=3600, error="later", tried=True)
         assert claimed(database, lane) is None
         lapsed(database, running)
         again = claimed(database, lane)
@@ -155,7 +155,7 @@ class TestInTurn:
         running = claimed(database, lane)
         assert running is not None
         with database.write() as writer:
-            claims.put_back(writer, running)
+            job_claims.put_back(writer, running)
         assert found(database, running).status == "queued"
         assert ended(database, claimed(database, lane)) == first
 
@@ -170,7 +170,7 @@ class TestInTurn:
             with database.write() as opening:
                 jobs.add(opening, target, early, kind="any", lane=lane, payload={})
                 late = opened(database, collection, lane)
-                running = claims.claim(claiming, uuid4(), [lane], LEASE_SECONDS)
+                running = job_claims.claim(claiming, uuid4(), [lane], LEASE_SECONDS)
             second = threading.Thread(target=lambda: got.append(claimed(database, lane)))
             second.start()
             state.until_waiting(database)
@@ -216,7 +216,7 @@ class TestLease:
         opened(database, collection, lane)
         running = lapsed(database, claimed(database, lane))
         with database.write_once() as writer:
-            assert claims.keep(writer, running, LEASE_SECONDS) is False
+            assert job_claims.keep(writer, running, LEASE_SECONDS) is False
         assert claimed(database, lane) is None
 
     def test_one_that_ran_out_is_taken_over_and_counts_as_a_try(
@@ -234,12 +234,12 @@ class TestLease:
         heir = claimed(database, lane)
         assert heir is not None
         with database.write() as writer:
-            assert claims.keep(writer, slow, LEASE_SECONDS) is None
-            assert claims.advance(writer, slow, created=1) is None
-            assert claims.report(writer, slow, received=1, updated=1) is None
-            assert not claims.put_back(writer, slow)
-            assert not claims.close(writer, slow, "succeeded")
-            assert claims.attempts(writer, slow) is None
+            assert job_claims.keep(writer, slow, LEASE_SECONDS) is None
+            assert job_claims.advance(writer, slow, created=1) is None
+            assert job_claims.report(writer, slow, received=1, updated=1) is None
+            assert not job_claims.put_back(writer, slow)
+            assert not job_claims.close(writer, slow, "succeeded")
+            assert job_claims.attempts(writer, slow) is None
         assert found(database, heir) == heir
 
     def test_a_claimant_that_asks_anew_gets_what_it_has_and_loses_no_try(
@@ -259,7 +259,7 @@ class TestCounting:
         heir = claimed(database, lane)
         assert heir is not None
         with database.write() as writer:
-            assert claims.advance(writer, heir, created=3, unchanged=1, position=17) is False
+            assert job_claims.advance(writer, heir, created=3, unchanged=1, position=17) is False
         now = found(database, running)
         assert (now.created, now.unchanged, now.waiting, now.position) == (3, 1, 6, 17)
         assert (now.attempts, now.error) == (0, None)
@@ -271,7 +271,7 @@ class TestCounting:
         running = claimed(database, lane)
         assert running is not None
         with database.write() as writer:
-            claims.advance(writer, running, updated=3)
+            job_claims.advance(writer, running, updated=3)
         now = found(database, running)
         assert (now.received, now.updated, now.waiting) == (4, 4, 0)
 
@@ -283,7 +283,7 @@ class TestCounting:
         heir = claimed(database, lane)
         assert heir is not None
         with database.write() as writer:
-            assert claims.report(writer, heir, received=9, updated=4, stage="terms", kept=False) is False
+            assert job_claims.report(writer, heir, received=9, updated=4, stage="terms", kept=False) is False
         now = found(database, heir)
         assert (now.stage, now.received, now.waiting, now.attempts) == ("terms", 9, 5, 1)
 
@@ -311,9 +311,9 @@ class TestCancelling:
         assert asked is not None
         assert (asked.status, asked.finished_at) == ("running", None)
         with database.write() as writer:
-            assert claims.keep(writer, running, LEASE_SECONDS) is True
-            assert claims.advance(writer, running) is True
-            assert claims.report(writer, running, received=0, updated=0) is True
+            assert job_claims.keep(writer, running, LEASE_SECONDS) is True
+            assert job_claims.advance(writer, running) is True
+            assert job_claims.report(writer, running, received=0, updated=0) is True
             again = jobs.request_cancel(writer, running.collection_id, running.id)
             assert again is not None
             assert again.cancel_requested_at == asked.cancel_requested_at

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.composition import Application, Servers
-from app.services.retrieval.query import Query
-from app.settings import Settings
-from app.storage.retrieval import episodes
+from engram.config.settings import Settings
+from engram.runtime.container import Application, Servers
+from engram.services.retrieval.query import Query
+from engram.storage.retrieval import episodes
 from tests.support import state
 from tests.support.databases import application_on
 from tests.support.statements import before_each

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.composition import Application
-from app.core.profiles import Policy
-from app.core.propagation import sentence_weights
-from app.core.recall import net_support
-from app.core.states import RECALL, Audit
-from app.storage.corpus import collections
-from app.storage.learning import experience
-from app.storage.reasons import influence
-from app.storage.retrieval import hops
-from app.storage.retrieval.focus import Focus, GraphLimits
+from engram.core.filter.states import RECALL, Audit
+from engram.core.ranking.profiles import Policy
+from engram.core.ranking.propagation import sentence_weights
+from engram.core.ranking.question_memory import net_support
+from engram.runtime.container import Application
+from engram.storage.corpus import collections
+from engram.storage.explanations import influence_rows
+from engram.storage.learning import question_supports
+from engram.storage.retrieval import graph_hops
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import state, undo
 
 
@@ -43,7 +43,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
 
         def candidates(limit: int) -> Any:
             limits = GraphLimits(hub_limit=100, candidate_limit=limit)
-            return hops.all_sentences(reader, asked, None, [], limits).candidates
+            return graph_hops.all_sentences(reader, asked, None, [], limits).candidates
 
         every = candidates(100)
         weights = sentence_weights(every, learned_only=learned_only)
@@ -68,7 +68,7 @@ def test_recall_hears_what_is_supported_rather_than_rejected(
             {"s": support, "p": perplexity, "c": asked.collection.id},
         )
     with application.database.read() as reader:
-        heard = experience.recall(reader, asked, [], 0.0, 100)
+        heard = question_supports.recall(reader, asked, [], 0.0, 100)
     stored = state.rows(application, taught, "question_support")
     assert len(heard) == (len(stored) if net_support(support, perplexity) > 0 else 0)
 
@@ -90,7 +90,7 @@ def test_the_strongest_movers_are_those_that_moved_a_memory_furthest(application
 
     with application.database.read() as reader:
         target = collections.find(reader, taught).id
-        movers = influence.strongest_movers(reader, target, everything, ("task", "time"), 3)
+        movers = influence_rows.strongest_movers(reader, target, everything, ("task", "time"), 3)
     for sentence in everything:
         found = [mover.event_id for mover in movers if mover.sentence_id == sentence]
         assert found == strongest(sentence)

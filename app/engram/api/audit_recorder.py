@@ -1,0 +1,87 @@
+"""Administrative acts are recorded: before they are done, and once more when it is known what came of them.
+
+What cannot be recorded is not done. Every route that changes something is one, but those that a frontend or a judge
+calls in the course of things.
+"""
+
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from engram.api.request_principal import asker, client
+from engram.context.errors import EngramError, InvalidRequestError
+from engram.services.maintenance.audit_recording import ActsService, Doing
+from engram.telemetry.request_id import current
+
+Handle = Callable[[Request], Coroutine[Any, Any, Response]]
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+ORDINARY = frozenset(
+    {
+        "delete_passage",
+        "delete_session",
+        "post_answer",
+        "post_chat",
+        "post_compare",
+        "post_documents",
+        "post_expand",
+        "post_facts",
+        "post_facts_revise",
+        "post_facts_search",
+        "post_feedback",
+        "post_passages",
+        "post_queries",
+        "post_query",
+        "post_round",
+        "post_session",
+    }
+)
+"""Routes that change something, or look as if, and are no administrator's."""
+FAILED = 500
+
+
+def is_act(methods: Collection[str] | None, name: str) -> bool:
+    """Whether a route of this name is recorded."""
+    return not READING.issuperset(methods or ()) and name not in ORDINARY
+
+
+def recorded(name: str, handle: Handle) -> Handle:
+    """``handle``, with a record of each time."""
+
+    async def run(request: Request) -> Response:
+        acts: ActsService = request.app.state.services.acts
+        principal, url = asker(request.scope), request.url
+        doing = Doing(
+            principal=principal.name,
+            tenant=principal.tenant,
+            client=client(request.scope),
+            request_id=current(),
+            action=name,
+            target=url.path + (f"?{url.query}" if url.query else ""),
+            said=(await request.body()).decode("utf-8", "replace"),
+        )
+        act = await run_in_threadpool(acts.begin, doing)
+        status = FAILED
+        try:
+            response = await handle(request)
+            status = response.status_code
+        except Exception as error:
+            status = _status(error)
+            raise
+        else:
+            return response
+        finally:
+            await run_in_threadpool(acts.end, act, status)
+
+    return run
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, EngramError):
+        return error.status
+    if isinstance(error, HTTPException):
+        return error.status_code
+    return InvalidRequestError.status if isinstance(error, RequestValidationError) else FAILED

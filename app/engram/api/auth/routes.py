@@ -1,0 +1,117 @@
+"""Access keys of one's tenant: made, listed, followed by others, revoked."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, status
+
+from engram.api.auth.schemas import (
+    AccessKeyIn,
+    AccessKeyMade,
+    AccessKeyOut,
+    AccessKeysOut,
+    QuotaOut,
+    QuotasOut,
+    RotateIn,
+    TenantClosed,
+    WhoOut,
+)
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, Asker, EventId, Limit, json_body, needs
+from engram.api.problems import responses
+from engram.api.schemas import MAX_ID, JudgeName
+from engram.core.auth.access_keys import ADMIN
+
+router = APIRouter(tags=["access"], route_class=Route)
+
+ConfirmQuery = Annotated[JudgeName, Query(description="The tenant's name, as there is no way back.")]
+
+
+@router.get("/access/me", response_model=WhoOut, responses=responses(401), summary="Whose key is this?")
+async def get_own_access(asker: Asker) -> WhoOut:
+    """Whose the request is, and what the key allows."""
+    return WhoOut(
+        name=asker.name,
+        tenant=asker.tenant,
+        judge=asker.judges_as,
+        trusted=asker.trusted,
+        scopes=asker.grants.as_json(),
+        llm_tokens=asker.llm_tokens,
+    )
+
+
+@router.get("/access/quotas", response_model=QuotasOut, responses=responses(401, 503), summary="What may I have?")
+def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
+    """What the asker's tenant may have, and what it has of it; days are UTC."""
+    return QuotasOut(tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.quotas.used(asker)])
+
+
+@router.post(
+    "/access/keys",
+    status_code=status.HTTP_201_CREATED,
+    response_model=AccessKeyMade,
+    dependencies=[needs(ADMIN, everywhere=True), Depends(json_body)],
+    responses=responses(400, 409, 413, 415, 422, 503),
+    summary="Make an access key",
+)
+def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> AccessKeyMade:
+    """Make a key of the same tenant. It is shown in this answer and never again."""
+    return AccessKeyMade.made(app.access_keys.make(asker, body.wanted()))
+
+
+@router.get(
+    "/access/keys",
+    response_model=AccessKeysOut,
+    dependencies=[needs(ADMIN, everywhere=True)],
+    responses=responses(422, 503),
+    summary="List access keys",
+)
+def get_access_keys(
+    app: App, asker: Asker, after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0, limit: Limit = 100
+) -> AccessKeysOut:
+    """The tenant's keys in the order in which they were made, revoked and expired ones included."""
+    found = app.access_keys.page(asker, after, limit)
+    return AccessKeysOut(
+        keys=[AccessKeyOut.of(key) for key in found], next_after=found[-1].id if len(found) == limit else None
+    )
+
+
+@router.post(
+    "/access/keys/{key_id}/rotate",
+    status_code=status.HTTP_201_CREATED,
+    response_model=AccessKeyMade,
+    dependencies=[needs(ADMIN, everywhere=True), Depends(json_body)],
+    responses=responses(400, 404, 409, 413, 415, 422, 503),
+    summary="Let another key follow one",
+)
+def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> AccessKeyMade:
+    """Make a key of the same principal with the same scopes; the old one counts for `grace_seconds` more."""
+    return AccessKeyMade.made(app.access_keys.rotate(asker, key_id, body.grace_seconds))
+
+
+@router.delete(
+    "/access/keys/{key_id}",
+    response_model=AccessKeyOut,
+    dependencies=[needs(ADMIN, everywhere=True)],
+    responses=responses(404, 422, 503),
+    summary="Revoke an access key",
+)
+def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
+    """Have the key count no more. Each process notices within ENGRAM_ACCESS_REMEMBER_SECONDS."""
+    return AccessKeyOut.of(app.access_keys.revoke(asker, key_id))
+
+
+@router.delete(
+    "/access/tenant",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=TenantClosed,
+    dependencies=[needs(ADMIN, everywhere=True)],
+    responses=responses(409, 422, 503),
+    summary="Remove one's own tenant with all that it has",
+)
+def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantClosed:
+    """Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
+
+    From now on none of its keys counts; a worker removes the rest. There is no way back.
+    """
+    app.closing.close(asker.tenant, confirm)
+    return TenantClosed(tenant=asker.tenant)

@@ -1,0 +1,150 @@
+"""Access keys on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
+
+from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, Whole
+from engram.services.auth.access_key_service import Key, Made, Wanted
+
+ScopeName = Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin"]
+MAX_DAYS = 36_500
+MAX_GRACE_SECONDS = 30 * 24 * 3600
+EXAMPLES: list[JsonValue] = [{"name": "shop", "scopes": {"docs": ["query", "judge"]}, "days": 90}]
+
+
+class AccessKeyIn(Model):
+    """A key to make."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": EXAMPLES})
+
+    name: JudgeName = Field(description="Whose key it is. One principal may have several.")
+    scopes: dict[CollectionName | Literal["*"], list[ScopeName]] = Field(
+        min_length=1,
+        max_length=1_000,
+        description="What it allows, by collection; `*` stands for all of the tenant's, those to come included.",
+    )
+    judge: JudgeName | None = Field(default=None, description="Whose its verdicts are; by default the principal's.")
+    trusted: Flag = Field(
+        default=False,
+        description="Whether that judge counts in full from its first verdict on; see docs/access.md.",
+    )
+    llm_tokens: Annotated[StrictInt, Field(ge=0, le=MAX_ID), Whole] | None = Field(
+        default=None, description="What a language model may read and write for it on a day (UTC)."
+    )
+    days: float | None = Field(default=None, gt=0, le=MAX_DAYS, strict=True, description="For how long it counts.")
+
+    def wanted(self) -> Wanted:
+        """As the service takes it."""
+        return Wanted(
+            name=self.name,
+            scopes=dict(self.scopes),
+            judge=self.judge,
+            trusted=self.trusted,
+            llm_tokens=self.llm_tokens,
+            days=self.days,
+        )
+
+
+class RotateIn(Model):
+    """How to let another key follow one."""
+
+    grace_seconds: float = Field(
+        default=0.0,
+        ge=0,
+        le=MAX_GRACE_SECONDS,
+        strict=True,
+        description="For how long the old one counts beside the new one.",
+    )
+
+
+class AccessKeyOut(BaseModel):
+    """A key as it is known: all but itself."""
+
+    key_id: int
+    name: str
+    tenant: str
+    judge: str
+    trusted: bool
+    ends_in: str = Field(description="The key's last characters.")
+    scopes: dict[str, list[str]] = Field(description="Collection, or `*` for all -> what is allowed.")
+    llm_tokens: int | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+    @classmethod
+    def of(cls, key: Key) -> "AccessKeyOut":
+        """As the wire has it."""
+        return cls(**_row(key))
+
+
+class AccessKeyMade(AccessKeyOut):
+    """A key that was made."""
+
+    key: str = Field(description="The key itself, which is shown this once and stored nowhere.")
+
+    @classmethod
+    def made(cls, made: Made) -> "AccessKeyMade":
+        """As the wire has it."""
+        return cls(key=made.key, **_row(made.stored))
+
+
+class AccessKeysOut(BaseModel):
+    """Keys in the order in which they were made."""
+
+    keys: list[AccessKeyOut]
+    next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
+
+
+class WhoOut(BaseModel):
+    """Whose a request is."""
+
+    name: str
+    tenant: str
+    judge: str | None = Field(description="Whose its verdicts are; null: whom each names.")
+    trusted: bool
+    scopes: dict[str, list[str]]
+    llm_tokens: int | None
+
+
+def _row(key: Key) -> dict[str, object]:
+    return {
+        "key_id": key.id,
+        "name": key.name,
+        "tenant": key.tenant,
+        "judge": key.judge,
+        "trusted": key.trusted,
+        "ends_in": key.hint,
+        "scopes": key.scopes,
+        "llm_tokens": key.llm_tokens,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+    }
+
+
+class QuotaOut(BaseModel):
+    """What a tenant may have of something, and what it has."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens", "judges"]
+    used: int = Field(
+        description="Passages and judges that it has, jobs open; of the others, those of today (UTC)."
+    )
+    limit: int | None = Field(description="Null: any number, and then days are not counted.")
+
+
+class QuotasOut(BaseModel):
+    """A tenant's quotas."""
+
+    tenant: str
+    quotas: list[QuotaOut]
+
+
+class TenantClosed(BaseModel):
+    """A tenant that is being removed."""
+
+    tenant: str

@@ -1,0 +1,77 @@
+"""Reading bodies without holding up the event loop, on which every other request waits.
+
+A body is parsed in one call that lets nobody else compute, and checked value by value in Python: of four megabytes
+of zeros that is seconds. So what is large is read in threads, few of which may do so at once, and holds only so
+many values.
+"""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from engram.api.audit_recorder import is_act, recorded
+from engram.api.work_threads import Aside
+from engram.context.errors import InvalidRequestError
+
+LARGE_BYTES = 64 * 1024
+"""Bodies up to here are read where they are: a thread would take longer to come by."""
+AT_ONCE = 2
+"""Threads that read large bodies, each of which may take the interpreter for as long as it parses."""
+MAX_VALUES = 20_000
+"""Values in a JSON body, keys not counted. The longest verdict has some 10,000."""
+
+BODIES = Aside("engram-bodies", AT_ONCE)
+"""What reads them."""
+
+
+class Body(Request):
+    """A request whose JSON is parsed in a thread if it is large."""
+
+    async def json(self) -> Any:
+        """The body.
+
+        Raises:
+            json.JSONDecodeError: it is not JSON.
+            HTTPException: it holds too many values. FastAPI lets no other exception through.
+        """
+        body = await self.body()
+        return await BODIES.do(_parsed, body) if len(body) > LARGE_BYTES else _parsed(body)
+
+
+class Route(APIRoute):
+    """A route that reads its body so."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """As for every route, given the request as a ``Body``."""
+        handle = super().get_route_handler()
+        if is_act(self.methods, self.name):
+            handle = recorded(self.name, handle)
+
+        async def read(request: Request) -> Response:
+            return await handle(Body(request.scope, request.receive, request._send))
+
+        return read
+
+
+def _parsed(body: bytes) -> Any:
+    value = json.loads(body)
+    if more_values(value, MAX_VALUES):
+        raise HTTPException(InvalidRequestError.status, f"A body holds at most {MAX_VALUES} values.")
+    return value
+
+
+def more_values(value: Any, most: int) -> bool:
+    """Whether a JSON value holds more than ``most`` values, itself included; it looks at no more than that."""
+    seen, waiting = 1, [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict | list):
+            seen += len(item)
+            if seen > most:
+                return True
+            waiting.extend(item.values() if isinstance(item, dict) else item)
+    return False

@@ -1,0 +1,99 @@
+"""A collection on the wire: what it holds, and how it serves."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.core.passage_keys.key_text import KeyBuilding
+from engram.core.ranking.corpus_kind import CorpusKind
+from engram.core.ranking.profiles import ProfileName
+from engram.services.retrieval.query import Memory, Strategy
+from engram.services.serving.experiment_arms import Serving
+
+
+class ExperimentArmOut(BaseModel):
+    """An arm of an experiment."""
+
+    name: str
+    percent: float
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy
+
+
+class ExperimentOut(BaseModel):
+    """The arms that queries are given which say none themselves."""
+
+    arms: list[ExperimentArmOut]
+
+
+class ExplorationOut(BaseModel):
+    """How answers make room for passages that rank too low to be seen."""
+
+    share: float
+    slots: int
+    seed: int | None
+
+
+class PastOut(BaseModel):
+    """What a copy is a copy of."""
+
+    of: str = Field(description="The collection's name at the time.")
+    until: datetime
+
+
+class EncoderOut(BaseModel):
+    """The encoder of a collection's vectors."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    model: str
+    fingerprint: str = Field(description="SHA-256 of its weights: vectors are comparable only if these are equal.")
+
+
+class IndexRecallOut(BaseModel):
+    """What was measured of a vector index."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    recall: float = Field(ge=0, le=1, description="Share of the ten nearest that it finds.")
+    breadth: int = Field(description="How broadly it is searched for that (`hnsw.ef_search`).")
+    configured: int = Field(description="How broadly all indexes were searched when it was measured.")
+    rows: int = Field(description="How many the collection held then.")
+    measured_at: datetime
+
+
+class CollectionOut(BaseModel):
+    """A collection and what it holds."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str
+    encoder: EncoderOut = Field(
+        description="What its vectors are made with. A process that runs another one refuses what would embed text."
+    )
+    passage_count: int
+    sentence_count: int
+    entity_count: int
+    key_building: KeyBuilding = Field(description="What the keys are made of by which passages are found.")
+    corpus_kind: CorpusKind = Field(
+        description="Which ranking weights it starts from: 'encyclopedic' where passages are titled after the "
+        "things they describe, else 'general'."
+    )
+    title_share: float | None = Field(
+        description="Share of its passages titled after what they describe, in [0, 1]; from one half on it is "
+        "taken for encyclopedic. Measured after each ingest until the first verdict. Null: not measured yet."
+    )
+    fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by its titles.")
+    serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
+    experiment: ExperimentOut | None
+    exploration: ExplorationOut | None
+    indexed: list[str] = Field(
+        description="Its tables that are searched by a vector index (passage, entity, question); the others are "
+        "searched exactly."
+    )
+    index_recall: dict[str, IndexRecallOut] = Field(
+        description="What these indexes find, by table, as workers measure it; one that finds too little is "
+        "searched more broadly."
+    )
+    past: PastOut | None = Field(description="Of a copy that `engram replay` made: of what, and as of when.")

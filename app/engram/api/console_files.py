@@ -1,0 +1,84 @@
+"""``/``: the console. Its files are built beforehand (``console/`` in the repository) and come with the package."""
+
+import gzip
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from engram.context.errors import NotFoundError
+
+PATH = "/"
+FILES = "/console"
+"""Under which the page finds its parts: apart from the API's routes, so that a mistyped one is still a problem."""
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+    ".txt": "text/plain; charset=utf-8",
+}
+"""Of the files that are served, by their endings; what else is there, as SOURCES, is not."""
+COMPRESSED = frozenset({".html", ".js", ".css", ".svg", ".txt"})
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What the page loads and whom it asks: this service alone, and nothing that is written into the page."""
+KEPT = {"cache-control": "public, max-age=31536000, immutable"}
+"""Names of parts change with what is in them."""
+ASKED_ANEW = {"cache-control": "no-cache"}
+
+router = APIRouter(include_in_schema=False)
+
+
+def is_console(path: str) -> bool:
+    """Whether the console or a part of it stands there."""
+    return path == PATH or path.startswith(f"{FILES}/")
+
+
+def folder() -> Traversable:
+    """Where the built files are."""
+    return files("app").joinpath("console")
+
+
+@router.get(PATH)
+async def get_console(request: Request) -> Response:
+    """The page."""
+    return await _answer(request, "index.html", ASKED_ANEW)
+
+
+@router.get(f"{FILES}/{{name}}")
+async def get_part(name: str, request: Request) -> Response:
+    """A script, a style, a picture or the font."""
+    return await _answer(request, name, KEPT)
+
+
+async def _answer(request: Request, name: str, headers: dict[str, str]) -> Response:
+    if name not in _parts():
+        raise NotFoundError("There is no such file.")
+    plain, small = await run_in_threadpool(_read, name)
+    media_type, headers = MEDIA_TYPES[_ending(name)], headers | {"vary": "accept-encoding"}
+    if small is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(small, media_type=media_type, headers=headers | {"content-encoding": "gzip"})
+    return Response(plain, media_type=media_type, headers=headers)
+
+
+@cache
+def _parts() -> dict[str, Traversable]:
+    """The files that are served, by name; no other path is ever opened."""
+    return {part.name: part for part in folder().iterdir() if _ending(part.name) in MEDIA_TYPES}
+
+
+@cache
+def _read(name: str) -> tuple[bytes, bytes | None]:
+    """A part's content, and the same compressed where that is worth it."""
+    content = _parts()[name].read_bytes()
+    return content, gzip.compress(content, mtime=0) if _ending(name) in COMPRESSED else None
+
+
+def _ending(name: str) -> str:
+    return name[name.rfind(".") :] if "." in name else ""

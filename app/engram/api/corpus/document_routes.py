@@ -1,0 +1,155 @@
+"""Documents: files that the service converts into passages."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response, status
+from pydantic import Field, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from engram.api.body_reading import Route
+from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
+from engram.api.corpus.schemas import PassageIn
+from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, needs, opening_at
+from engram.api.jobs.routes import accepted
+from engram.api.jobs.schemas import JobAccepted
+from engram.api.problems import responses
+from engram.api.schemas import DEFAULT_COLLECTION, Storable
+from engram.api.work_threads import Aside
+from engram.context.errors import (
+    InvalidRequestError,
+    MalformedRequestError,
+    PayloadTooLargeError,
+    UnsupportedMediaTypeError,
+)
+from engram.core.auth.access_keys import INGEST
+from engram.importing import chunks
+from engram.importing.documents import Conversion
+from engram.importing.folder import written
+from engram.services.corpus.passage_intake import Reception
+
+router = APIRouter(tags=["passages"], route_class=Route)
+
+BINARY_TYPE = "application/octet-stream"
+NAME_CHARACTERS = 400
+"""Passage ids begin with the name and end at 512 characters."""
+AT_ONCE = 2
+CONVERTING = Aside("engram-documents", AT_ONCE)
+"""Documents that a process converts at once; each takes a processor and up to ``Limits.memory_bytes``."""
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {BINARY_TYPE: {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
+    }
+}
+
+
+class DocumentAccepted(JobAccepted):
+    """A document that was converted, and the job that ingests its passages."""
+
+    source: str = Field(description="The name that passages cite as `metadata.source`; their ids begin with it.")
+    passages: int = Field(description="Passages made of it.")
+    notes: list[str] = Field(description="How it was read, where that may surprise: an encoding, attachments.")
+
+
+@router.post(
+    "/documents",
+    dependencies=[needs(INGEST)],
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=DocumentAccepted,
+    responses=responses(400, 404, 413, 415, 422, 501, 503, embeds=True),
+    openapi_extra=BODY,
+    summary="Ingest a document",
+)
+async def post_documents(
+    request: Request,
+    response: Response,
+    app: App,
+    asker: Asker,
+    need: Need,
+    key: OptionalKey,
+    name: Annotated[
+        Storable,
+        Query(
+            min_length=1,
+            max_length=NAME_CHARACTERS,
+            description="The file's name, as `handbook/travel.docx`; its ending says how the body is read.",
+        ),
+    ],
+    collection: InCollection = DEFAULT_COLLECTION,
+    size: Annotated[int, Query(ge=100, le=20_000, description="Characters of a passage at most.")] = chunks.SIZE,
+    overlap: Annotated[
+        int, Query(ge=0, le=19_999, description="Characters that a passage repeats of the one before it, at most.")
+    ] = chunks.OVERLAP,
+) -> DocumentAccepted:
+    """Convert one file into passages; a job ingests them and removes what an earlier version of the file had more.
+
+    Reads text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, EML, JSON and NDJSON. The conversion is done when
+    the answer comes, so a file that cannot be read is refused here and nothing of it is kept.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != BINARY_TYPE:
+        raise UnsupportedMediaTypeError(f"Send the file as {BINARY_TYPE}.")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
+    source = written(name)
+    if len(source) > NAME_CHARACTERS:
+        raise InvalidRequestError(f"query.name: must not be longer than {NAME_CHARACTERS} characters")
+    if overlap >= size:
+        raise InvalidRequestError("query.overlap: must be smaller than size")
+    opening = (await opening_at(app, asker, need))(collection)  # refused before the body is read
+    app.documents.check()
+    data = await _body(request, app.documents.limits.file_bytes)
+    reception = app.ingest.receive(opening, key, source=source)
+    try:
+        conversion = await CONVERTING.do(_staged, app, reception, source, data, size, overlap)
+    except BaseException:
+        await run_in_threadpool(reception.abort)
+        raise
+    job = accepted(await run_in_threadpool(reception.finish), reception.collection, response)
+    return DocumentAccepted(
+        **job.model_dump(), source=source, passages=len(conversion.passages), notes=list(conversion.notes)
+    )
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """The body.
+
+    Raises:
+        MalformedRequestError: it did not arrive whole.
+        PayloadTooLargeError: it is longer than ``most`` bytes.
+    """
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > most:
+                raise PayloadTooLargeError(f"Documents end at {most} bytes.")
+    except ClientDisconnect as error:
+        raise MalformedRequestError("The body did not arrive whole.") from error
+    return bytes(body)
+
+
+def _staged(app: App, reception: Reception, source: str, data: bytes, size: int, overlap: int) -> Conversion:
+    """Convert a document, then stage its passages."""
+    conversion = app.documents.convert(source, data, size=size, overlap=overlap)
+    reception.digest(json.dumps([source, size, overlap]).encode())
+    reception.digest(data)
+    lines, errors = _checked(conversion)
+    for piece in pieces(lines):
+        reception.add(piece, errors)
+        errors = []
+    return conversion
+
+
+def _checked(conversion: Conversion) -> tuple[Lines, Mistakes]:
+    """The passages by their numbers, and what is wrong with those that cannot be ingested."""
+    lines: Lines = []
+    errors: Mistakes = []
+    for number, passage in enumerate(conversion.passages, 1):
+        try:
+            lines.append((number, PassageIn.model_validate(passage.as_json()).body()))
+        except ValidationError as error:
+            errors.append((number, reason(error, "passage")))
+    return lines, errors

@@ -1,0 +1,195 @@
+"""Reading what ``POST /passages`` is sent: one JSON document, or NDJSON as it streams in."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+from fastapi import Request
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from engram.api.body_reading import BODIES
+from engram.api.corpus.schemas import PassageIn, PassagesIn
+from engram.context.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
+from engram.services.corpus.passage_intake import Reception
+
+MAX_JSON_BYTES = 16 * 1024 * 1024
+"""It is parsed in one call, during which this process does nothing else."""
+MAX_LINE_BYTES = 4 * 1024 * 1024
+INLINE_BYTES = 4 * 1024
+"""Of NDJSON, what arrives in pieces up to here is read where it is."""
+LINES_PER_WRITE = 500
+BYTES_PER_WRITE = 4 * 1024 * 1024
+"""From which on a batch is staged: one statement with more takes seconds."""
+MISTAKES_NAMED = 3
+UNKNOWN = "is no field here; what is your own belongs into metadata"
+NAME_CHARACTERS = 200
+BOM = b"\xef\xbb\xbf"
+
+
+Lines = list[tuple[int, dict[str, Any]]]
+Mistakes = list[tuple[int, str]]
+
+
+async def receive_document(
+    request: Request, collection: str | None, receive: Callable[[str | None], Reception]
+) -> Reception:
+    """Stage a JSON document, whole or not at all, for the collection that it or the request's query names.
+
+    Raises:
+        InvalidRequestError: it is not what it should be, or they name two collections.
+    """
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_JSON_BYTES:
+                raise PayloadTooLargeError(f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
+    except ClientDisconnect as error:
+        raise MalformedRequestError("The body did not arrive whole.") from error
+    named, lines = await BODIES.do(_read_document, bytes(body))
+    if None not in (named, collection) and named != collection:
+        raise InvalidRequestError(f"body.collection: the query says {collection!r}, the body {named!r}")
+    reception = receive(collection or named)
+    await BODIES.do(reception.digest, bytes(body))
+    await run_in_threadpool(_stage_document, lines, reception)
+    return reception
+
+
+async def receive_lines(request: Request, reception: Reception) -> None:
+    """Stage NDJSON as it arrives; leave nothing behind if it does not come whole."""
+    try:
+        await _stage_lines(request, reception)
+    except ClientDisconnect as error:
+        await run_in_threadpool(reception.abort)
+        raise MalformedRequestError("The body did not arrive whole.") from error
+    except BaseException:
+        await run_in_threadpool(reception.abort)
+        raise
+
+
+def _read_document(body: bytes) -> tuple[str | None, Lines]:
+    try:
+        document = PassagesIn.model_validate(orjson.loads(body))
+    except orjson.JSONDecodeError as error:
+        raise MalformedRequestError(f"The body is not JSON: {error}.") from error
+    except ValidationError as error:
+        raise InvalidRequestError(reason(error, "body")) from error
+    return document.collection, [
+        (number, passage.body()) for number, passage in enumerate(document.passages, start=1)
+    ]
+
+
+def _stage_document(lines: Lines, reception: Reception) -> None:
+    """Stage a document in pieces, each in a transaction of its own: none of it counts before all of it is there."""
+    try:
+        for piece in pieces(lines):
+            reception.add(piece, [])
+    except BaseException:
+        reception.abort()
+        raise
+
+
+def pieces(lines: Lines) -> Iterator[Lines]:
+    """The lines in their order, in batches that one statement takes."""
+    batch: Lines = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(orjson.dumps(line[1]))
+        if len(batch) >= LINES_PER_WRITE or size >= BYTES_PER_WRITE:
+            yield batch
+            batch, size = [], 0
+    if batch or not lines:
+        yield batch
+
+
+async def _stage_lines(request: Request, reception: Reception) -> None:
+    reader = _LineReader(reception)
+    async for chunk in request.stream():
+        if len(chunk) > INLINE_BYTES:
+            batches = await BODIES.do(reader.take, chunk)
+        else:
+            batches = reader.take(chunk)
+        for lines, errors in batches:
+            await run_in_threadpool(reception.add, lines, errors)
+    for lines, errors in await BODIES.do(reader.end):
+        await run_in_threadpool(reception.add, lines, errors)
+    if not reader.found:
+        raise InvalidRequestError("The body holds no line.")
+
+
+class _LineReader:
+    """Makes batches to stage of NDJSON in whatever pieces it comes.
+
+    Attributes:
+        found: whether there was any line that is not blank.
+    """
+
+    def __init__(self, reception: Reception) -> None:
+        self.found = False
+        self._reception = reception
+        self._rest = b""
+        self._overlong = False
+        self._number = 0
+        self._size = 0
+        self._lines: Lines = []
+        self._errors: Mistakes = []
+
+    def take(self, chunk: bytes) -> list[tuple[Lines, Mistakes]]:
+        """The batches that this piece made whole."""
+        self._reception.digest(chunk)
+        return list(self._batches(chunk))
+
+    def end(self) -> list[tuple[Lines, Mistakes]]:
+        """What is left, now that the body is over."""
+        if self._rest or self._overlong:
+            self._read(self._rest)
+        return [(self._lines, self._errors)] if self._lines or self._errors else []
+
+    def _batches(self, chunk: bytes) -> Iterator[tuple[Lines, Mistakes]]:
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        for line in whole:
+            if not line and not self._overlong:  # a body may hold millions of these
+                self._number += 1
+                continue
+            self._read(line)
+            if len(self._lines) + len(self._errors) >= LINES_PER_WRITE or self._size >= BYTES_PER_WRITE:
+                yield self._lines, self._errors
+                self._lines, self._errors, self._size = [], [], 0
+        if len(self._rest) > MAX_LINE_BYTES:
+            self._rest, self._overlong = b"", True
+
+    def _read(self, line: bytes) -> None:
+        self._number += 1
+        overlong, self._overlong = self._overlong, False
+        raw = line.removeprefix(BOM) if self._number == 1 else line
+        if overlong or len(raw) > MAX_LINE_BYTES:
+            self._errors.append((self._number, f"longer than {MAX_LINE_BYTES} bytes"))
+        elif raw.strip():
+            self._size += len(raw)
+            _read_line(self._number, raw, self._lines, self._errors)
+        else:
+            return
+        self.found = True
+
+
+def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes) -> None:
+    try:
+        lines.append((number, PassageIn.model_validate(orjson.loads(raw)).body()))
+    except orjson.JSONDecodeError as error:
+        errors.append((number, f"not JSON: {error}"))
+    except ValidationError as error:
+        errors.append((number, reason(error, "line")))
+
+
+def reason(error: ValidationError, whole: str) -> str:
+    """The first few mistakes in one line; ``whole`` names what is wrong as a whole."""
+    mistakes = error.errors(include_url=False, include_context=False, include_input=False)[:MISTAKES_NAMED]
+    parts = [
+        f"{'.'.join(str(at)[:NAME_CHARACTERS] for at in mistake['loc']) or whole}: "
+        f"{UNKNOWN if mistake['type'] == 'extra_forbidden' else mistake['msg']}"
+        for mistake in mistakes
+    ]
+    return "; ".join(parts).encode("utf-8", "replace").decode().replace("\x00", "\\0")

@@ -1,0 +1,215 @@
+"""Passages and collections."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response, status
+from starlette.concurrency import run_in_threadpool
+
+from engram.api.collection_schemas import CollectionOut
+from engram.api.corpus.passage_bodies import receive_document, receive_lines
+from engram.api.corpus.schemas import (
+    CollectionsOut,
+    ListedPassageOut,
+    PassageOut,
+    PassagesOut,
+    RekeyIn,
+    StoredSentenceOut,
+)
+from engram.api.dependencies import (
+    App,
+    Asker,
+    Limit,
+    Need,
+    OptionalKey,
+    PathScope,
+    QueryScope,
+    json_body,
+    needs,
+    opening_at,
+)
+from engram.api.jobs.routes import accepted
+from engram.api.jobs.schemas import JobAccepted
+from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
+from engram.api.problems import responses
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Storable
+from engram.context.errors import UnsupportedMediaTypeError
+from engram.core.auth.access_keys import ADMIN, INGEST, READ
+from engram.services.corpus.passage_intake import Reception
+
+router = APIRouter(tags=["passages"], route_class=PassageRoute)
+
+NamedCollection = Annotated[CollectionName | None, Query(alias="collection", description="The collection's name.")]
+JSON_TYPE = "application/json"
+NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON_TYPE: {"schema": {"$ref": "#/components/schemas/PassagesIn"}},
+            NDJSON_TYPES[0]: {
+                "schema": {"type": "string", "description": "One passage a line, any number of lines."}
+            },
+        },
+    }
+}
+
+
+@router.post(
+    "/passages",
+    dependencies=[needs(INGEST)],
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    openapi_extra=BODY,
+    summary="Ingest passages",
+)
+async def post_passages(
+    request: Request,
+    response: Response,
+    app: App,
+    asker: Asker,
+    need: Need,
+    key: OptionalKey,
+    collection: NamedCollection = None,
+) -> JobAccepted:
+    """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
+
+    A JSON document is taken whole or not at all. Of NDJSON, bad lines are reported on the job by number and
+    the rest go on. If the body does not arrive whole, none of it is taken; if the collection is deleted while it
+    arrives, the answer is 404. The collection is named in the query, or in a JSON document; `default` without.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in (JSON_TYPE, *NDJSON_TYPES):
+        raise UnsupportedMediaTypeError(f"Send {JSON_TYPE} or {NDJSON_TYPES[0]}.")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
+
+    opening = await opening_at(app, asker, need)
+
+    def receive(name: str | None) -> Reception:
+        return app.ingest.receive(opening(name or DEFAULT_COLLECTION), key)
+
+    if media_type == JSON_TYPE:
+        if collection is not None:
+            opening(collection)  # refused before its body is read
+        reception = await receive_document(request, collection, receive)
+    else:
+        reception = receive(collection)
+        await receive_lines(request, reception)
+    return accepted(await run_in_threadpool(reception.finish), reception.collection, response)
+
+
+@router.get(
+    "/passages/{passage_id:text}",
+    dependencies=[needs(READ)],
+    response_model=PassageOut,
+    responses=responses(404, 422, 503),
+    summary="Read a passage",
+)
+def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> PassageOut:
+    """The passage with its sentences and their ids."""
+    passage, sentences = app.ingest.passage(scope, path_text(passage_id))
+    return PassageOut(
+        id=passage.external_id,
+        title=passage.title,
+        text=passage.text,
+        metadata=passage.metadata,
+        sentences=[
+            StoredSentenceOut(sentence_id=sentence.id, position=sentence.position, text=sentence.text)
+            for sentence in sentences
+        ],
+    )
+
+
+@router.delete(
+    "/passages/{passage_id:text}",
+    dependencies=[needs(INGEST)],
+    status_code=status.HTTP_204_NO_CONTENT,
+    responses=responses(404, 422, 503),
+    summary="Remove a passage",
+)
+def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
+    """Remove the passage and everything that only it held: sentences, memories, entities."""
+    app.ingest.delete_passage(scope, path_text(passage_id))
+    app.reads.told(scope.collection.id)
+
+
+@router.get(
+    "/collections",
+    dependencies=[needs(READ)],
+    response_model=CollectionsOut,
+    responses=responses(422, 503),
+    summary="List collections",
+)
+def get_collections(
+    app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
+) -> CollectionsOut:
+    """Collections in name order: those that may be read with the key."""
+    found = app.ingest.collections(after, limit, asker)
+    return CollectionsOut(
+        collections=[CollectionOut.model_validate(item) for item in found],
+        next_after=found[-1].name if len(found) == limit else None,
+    )
+
+
+@router.get(
+    "/collections/{name}",
+    dependencies=[needs(READ)],
+    response_model=CollectionOut,
+    responses=responses(404, 422, 503),
+    summary="Read a collection",
+)
+async def get_collection(scope: PathScope) -> CollectionOut:
+    """What the collection holds."""
+    return CollectionOut.model_validate(scope.collection)
+
+
+@router.get(
+    "/collections/{name}/passages",
+    dependencies=[needs(READ)],
+    response_model=PassagesOut,
+    responses=responses(404, 422, 503),
+    summary="List a collection's passages",
+)
+def get_passages(
+    app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
+) -> PassagesOut:
+    """Passages in the order of their ids, without their sentences."""
+    found = app.ingest.passages(scope, after, limit)
+    return PassagesOut(
+        passages=[
+            ListedPassageOut(id=one.external_id, title=one.title, text=one.text, metadata=one.metadata)
+            for one in found
+        ],
+        next_after=found[-1].external_id if len(found) == limit else None,
+    )
+
+
+@router.post(
+    "/collections/{name}/rekey",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
+    responses=responses(400, 404, 409, 413, 415, 422, 503, embeds=True),
+    summary="Make a collection's keys anew",
+)
+def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
+    """Have a job make the keys by which passages are found anew, of another part of each passage.
+
+    Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
+    meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
+    """
+    return accepted(app.rekey.request(scope, body.key_building, key), scope.collection.name, response)
+
+
+@router.delete(
+    "/collections/{name}",
+    dependencies=[needs(ADMIN)],
+    status_code=status.HTTP_204_NO_CONTENT,
+    responses=responses(404, 422, 503),
+    summary="Remove a collection",
+)
+def delete_collection(scope: PathScope, app: App) -> None:
+    """Remove the collection with everything in it, learned state and its log included."""
+    app.ingest.delete_collection(scope)

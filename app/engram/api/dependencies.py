@@ -1,0 +1,291 @@
+"""What routes share: the application, and request parts that need checking.
+
+What only looks at the request is ``async``: FastAPI sends any other function through a thread of its pool, which
+costs many times the function.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Generic, Protocol, TypeVar
+from uuid import UUID
+
+from fastapi import Depends, Header, Path, Query, Request, params
+from starlette.concurrency import run_in_threadpool
+
+from engram.api.authentication_middleware import PRINCIPAL
+from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
+from engram.api.service_access import Services
+from engram.api.work_threads import Aside
+from engram.context import deadline
+from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
+from engram.core.auth.access_keys import ANYWHERE
+from engram.providers.llm import token_meter
+from engram.services.auth.quotas import Taken
+from engram.services.auth.scope import LOCAL, AccessService, ById, Opening, Principal, Scope
+
+
+async def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+async def json_body(content_type: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
+    """Refuse a body that is not JSON.
+
+    Raises:
+        UnsupportedMediaTypeError: the content type is another one.
+    """
+    media_type = (content_type or "").partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise UnsupportedMediaTypeError("This route reads application/json.")
+
+
+KEY: dict[str, Any] = {"max_length": 200, "json_schema_extra": {"minLength": 1, "pattern": "^[!-~]+$"}}
+
+
+async def _required_key(
+    idempotency_key: Annotated[
+        str, Header(description="Yours, unique per verdict; the same request again is answered alike.", **KEY)
+    ],
+) -> str:
+    return _checked(idempotency_key)
+
+
+async def _optional_key(
+    idempotency_key: Annotated[
+        str | None, Header(description="The same request again is answered alike.", **KEY)
+    ] = None,
+) -> str | None:
+    return None if idempotency_key is None else _checked(idempotency_key)
+
+
+def _checked(key: str) -> str:
+    if not key or not all("!" <= character <= "~" for character in key):
+        raise MalformedRequestError("The Idempotency-Key header must be printable ASCII without spaces.")
+    return key
+
+
+async def _answering(request: Request) -> Aside:
+    answering: Aside = request.app.state.answering
+    return answering
+
+
+App = Annotated[Services, Depends(_services)]
+Answering = Annotated[Aside, Depends(_answering)]
+
+
+async def timed(app: App) -> None:
+    """Give the request its time, from now on: waiting for a thread counts."""
+    deadline.begin(app.settings.query_timeout_seconds)
+
+
+async def _principal(request: Request) -> Principal:
+    principal: Principal = request.scope[PRINCIPAL]
+    return principal
+
+
+I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
+Asker = Annotated[Principal, Depends(_principal)]
+NEED = "engram.need"
+"""Where what a route needs stands in a request's ASGI scope."""
+
+
+class Needs:
+    """What a route needs of whoever asks there: the one place where a route says so, among its ``dependencies``.
+
+    Routes that name a collection need it there: whatever resolves the collection asks for it.
+    """
+
+    def __init__(self, scope: str, *, everywhere: bool = False, takes: Taken | None = None) -> None:
+        self.scope = scope
+        self.takes = takes
+        self.everywhere = everywhere
+
+    async def __call__(self, request: Request, app: App, asker: Asker) -> None:
+        """Refuse whoever may do this nowhere, or has had enough of it today.
+
+        Raises:
+            ForbiddenError: the principal may not.
+            QuotaExceededError: its tenant has had what it may.
+        """
+        grants = asker.grants
+        if self.scope not in (grants.on(ANYWHERE) if self.everywhere else grants.anywhere()):
+            where = " on all collections" if self.everywhere else ""
+            raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
+        request.scope[NEED] = self.scope
+        if asker is not LOCAL:
+            token_meter.begin(app.quotas.meter(asker))
+            if self.takes is not None:
+                await run_in_threadpool(app.quotas.take, asker, self.takes)
+
+
+def needs(scope: str, *, everywhere: bool = False, takes: Taken | None = None) -> params.Depends:
+    """Stands among the ``dependencies`` of a route that takes this scope; ``everywhere``: on all collections.
+
+    ``takes`` is what a request there counts as towards the quotas of its tenant.
+    """
+    found: params.Depends = Depends(Needs(scope, everywhere=everywhere, takes=takes))
+    return found
+
+
+async def _need(request: Request) -> str:
+    need: str = request.scope[NEED]  # a route that does not say what it takes is of use to nobody
+    return need
+
+
+Need = Annotated[str, Depends(_need)]
+EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
+InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
+
+
+def _in_query(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
+    return app.access.asked(collection, asker, need)
+
+
+Anywhere = Annotated[
+    CollectionName | None,
+    Query(alias="collection", description="The collection's name; absent: whichever holds it."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class At(Generic[I]):
+    """What is asked for by its id, and the collection that holds it."""
+
+    id: I
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Who looks for something by its id, what for, and in which collection if it says so."""
+
+    access: AccessService
+    asker: Principal
+    need: str
+    collection: str | None
+
+    def at(self, what: ById, identity: I) -> At[I]:
+        """Where it is."""
+        if self.collection is None:
+            return At(identity, self.access.holding(what, identity, self.asker, self.need))
+        return At(identity, self.access.asked(self.collection, self.asker, self.need))
+
+
+async def _looking(app: App, asker: Asker, need: Need, collection: Anywhere = None) -> Looking:
+    return Looking(app.access, asker, need, collection)
+
+
+By = Annotated[Looking, Depends(_looking)]
+
+
+def _job_at(looking: By, job_id: UUID) -> At[UUID]:
+    return looking.at("job", job_id)
+
+
+def _query_at(looking: By, query_id: UUID) -> At[UUID]:
+    return looking.at("query", query_id)
+
+
+def _session_at(looking: By, session_id: UUID) -> At[UUID]:
+    return looking.at("session", session_id)
+
+
+def _verdict_at(looking: By, feedback_id: EventId) -> At[int]:
+    return looking.at("verdict", feedback_id)
+
+
+async def opening_at(app: Services, asker: Principal, need: str) -> Callable[[str], Opening]:
+    """How the asker comes by a collection that need not exist yet, within what its tenant may put anywhere."""
+    room = None if asker is LOCAL else await run_in_threadpool(app.quotas.room, asker)
+    return lambda name: replace(app.access.opening(name, asker, need), room=room)
+
+
+def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
+    return app.access.asked(name, asker, need)
+
+
+class InBody(Protocol):
+    """A body that names a collection."""
+
+    @property
+    def collection(self) -> str: ...
+
+
+B = TypeVar("B", bound=InBody)
+
+
+class MayNameOne(Protocol):
+    """A body that may name a collection."""
+
+    @property
+    def collection(self) -> str | None: ...
+
+
+M = TypeVar("M", bound=MayNameOne)
+
+
+@dataclass(frozen=True, slots=True)
+class PostedTo(Generic[M]):
+    """A body for a session, and the collection that holds that, or that the body names."""
+
+    id: UUID
+    body: M
+    scope: Scope
+
+
+def posted_to_session(model: type[M]) -> Callable[..., PostedTo[M]]:
+    """A dependency that reads the body, once, and finds the session of the path."""
+
+    def read(app: App, asker: Asker, need: Need, session_id: UUID, body: M) -> PostedTo[M]:
+        return PostedTo(
+            session_id, body, Looking(app.access, asker, need, body.collection).at("session", session_id).scope
+        )
+
+    read.__annotations__["body"] = model  # where FastAPI looks
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class Posted(Generic[B]):
+    """A body, and the collection that it names."""
+
+    body: B
+    scope: Scope
+
+
+def posted(model: type[B]) -> Callable[..., Posted[B]]:
+    """A dependency that reads the body, once, and resolves the collection that it names."""
+
+    def read(app: App, asker: Asker, need: Need, body: B) -> Posted[B]:
+        return Posted(body, app.access.asked(body.collection, asker, need))
+
+    read.__annotations__["body"] = model  # where FastAPI looks
+    return read
+
+
+def posted_often(model: type[B]) -> Callable[..., Awaitable[Posted[B]]]:
+    """As ``posted``, without looking the collection up where this process has done so before.
+
+    For a route that can do with a scope of then: see ``AccessService.remembered``.
+    """
+
+    async def read(app: App, asker: Asker, need: Need, body: B) -> Posted[B]:
+        scope = app.access.remembered(body.collection, asker, need)
+        if scope is None:
+            scope = await run_in_threadpool(app.access.asked, body.collection, asker, need)
+        return Posted(body, scope)
+
+    read.__annotations__["body"] = model
+    return read
+
+
+JobAt = Annotated[At[UUID], Depends(_job_at)]
+QueryAt = Annotated[At[UUID], Depends(_query_at)]
+SessionAt = Annotated[At[UUID], Depends(_session_at)]
+VerdictAt = Annotated[At[int], Depends(_verdict_at)]
+QueryScope = Annotated[Scope, Depends(_in_query)]
+PathScope = Annotated[Scope, Depends(_in_path)]
+RequiredKey = Annotated[str, Depends(_required_key)]
+OptionalKey = Annotated[str | None, Depends(_optional_key)]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

@@ -1,0 +1,54 @@
+"""What a collection learned as a whole, and what a revocation would change: looked at, and left as it is."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from engram.api.dependencies import App, PathScope, VerdictAt, needs
+from engram.api.explanations.overview_schemas import LearnedOut, PreviewOut
+from engram.api.path_converters import FeedbackRoute
+from engram.api.problems import responses
+from engram.api.schemas import Moment
+from engram.core.auth.access_keys import AUDIT
+
+router = APIRouter(route_class=FeedbackRoute)
+
+
+@router.get(
+    "/collections/{name}/learned",
+    tags=["explanations"],
+    dependencies=[needs(AUDIT)],
+    response_model=LearnedOut,
+    responses=responses(404, 422, 503),
+    summary="Read what was learned",
+)
+def get_learned(
+    app: App,
+    scope: PathScope,
+    until: Annotated[
+        Moment | None,
+        Query(description="What was learned by then; absent: by now.", examples=["2026-05-01T12:00:00Z"]),
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000, description="Memories, those moved last.")] = 100,
+) -> LearnedOut:
+    """How many memories verdicts moved, how sure they became over time, and which were moved last.
+
+    Only verdicts that still count are looked at: what was revoked since is left out of the past as well.
+    """
+    return LearnedOut.of(scope.collection.name, app.learned.learned(scope, until, limit))
+
+
+@router.get(
+    "/feedback/{feedback_id}/without",
+    tags=["feedback"],
+    dependencies=[needs(AUDIT)],
+    response_model=PreviewOut,
+    responses=responses(404, 422, 503),
+    summary="Preview a revocation",
+)
+def get_preview(app: App, at: VerdictAt) -> PreviewOut:
+    """What would change if the verdict were revoked: each state that it moved, as it is and as it would be.
+
+    Nothing is revoked; `DELETE /feedback/{feedback_id}` does that.
+    """
+    return PreviewOut.of(at.scope.collection.name, app.learned.without(at.scope, at.id))

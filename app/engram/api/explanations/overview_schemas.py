@@ -1,0 +1,109 @@
+"""What a collection learned as a whole, and what a revocation would change, on the wire."""
+
+from datetime import datetime
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.services.explanations.learning_overview import Learned, Preview
+
+
+class MomentOut(BaseModel):
+    """How things stood once a verdict was applied."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    at: datetime
+    verdicts: int = Field(description="That were applied by then.")
+    states: int = Field(description="Memories that they had moved.")
+    perplexity: float | None = Field(description="The mean of these memories'; null where none was moved.")
+
+
+class MovedOut(BaseModel):
+    """A channel of a sentence's memory as its last verdict left it."""
+
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+    sentence_id: int
+    text: str
+    passage_id: str
+    title: str | None
+    channel: Literal["task", "time"]
+    perplexity: float
+    update_count: int
+    moved_at: datetime
+    feedback_id: int = Field(validation_alias="event_id", description="The verdict that moved it last.")
+
+
+class LearnedOut(BaseModel):
+    """What a collection learned, by the verdicts that still count."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    collection: str
+    verdicts: int
+    states: int = Field(description="Memories that verdicts moved: a sentence's, and its time's.")
+    perplexity: float | None = Field(description="The mean of these memories'; null where none was moved.")
+    course: list[MomentOut] = Field(description="In order of time, at most 60 moments.")
+    memories: list[MovedOut] = Field(description="Those moved last, the latest first.")
+
+    @classmethod
+    def of(cls, collection: str, learned: Learned) -> Self:
+        """As it is shown."""
+        return cls(
+            collection=collection,
+            verdicts=learned.verdicts,
+            states=learned.states,
+            perplexity=learned.perplexity,
+            course=[MomentOut.model_validate(moment) for moment in learned.course],
+            memories=[MovedOut.model_validate(memory) for memory in learned.memories],
+        )
+
+
+class LeftOut(BaseModel):
+    """A state as it stands, and as it would stand without the verdict."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    sentence_id: int
+    text: str
+    passage_id: str
+    title: str | None
+    channel: Literal["task", "time", "recall"]
+    perplexity: float
+    without_perplexity: float
+    likeness: float = Field(
+        description="Cosine of the memory with the verdict's question; of 'recall', how surely it supports it."
+    )
+    without_likeness: float
+
+
+class PreviewOut(BaseModel):
+    """What would change if a verdict were revoked."""
+
+    collection: str
+    feedback_id: int
+    judge: str
+    status: str = Field(
+        description="pending, applied, parked or revoked; only what is applied has changed anything."
+    )
+    states: list[LeftOut]
+    cut: bool = Field(description="Whether there are more states than are shown.")
+    models: list[Literal["enough", "ranking", "round"]] = Field(
+        description="Whose weights would lose what it taught."
+    )
+
+    @classmethod
+    def of(cls, collection: str, preview: Preview) -> Self:
+        """As it is shown."""
+        return cls.model_validate(
+            {
+                "collection": collection,
+                "feedback_id": preview.event_id,
+                "judge": preview.judge,
+                "status": preview.status,
+                "states": [LeftOut.model_validate(state) for state in preview.states],
+                "cut": preview.cut,
+                "models": list(preview.models),
+            }
+        )

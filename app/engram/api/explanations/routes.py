@@ -1,0 +1,69 @@
+"""Why: what is remembered of a sentence and what made it so, and what memory changes of an answer."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from pydantic import AfterValidator
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, Posted, QueryScope, json_body, needs, posted, timed
+from engram.api.explanations.schemas import CompareIn, CompareOut, SentenceMemoryOut
+from engram.api.problems import responses
+from engram.api.schemas import MAX_ID, storable
+from engram.core.auth.access_keys import AUDIT, QUERY
+
+router = APIRouter(tags=["explanations"], route_class=Route)
+
+
+@router.get(
+    "/sentences/{sentence_id}/memory",
+    dependencies=[needs(AUDIT)],
+    response_model=SentenceMemoryOut,
+    responses=responses(404, 422, 503, embeds=True),
+    summary="Read a sentence's memory",
+)
+def get_sentence_memory(
+    sentence_id: Annotated[int, Path(ge=1, le=MAX_ID)],
+    app: App,
+    scope: QueryScope,
+    query: Annotated[
+        str | None,
+        # Percent-encoded, the longest one still fits the 64 KiB that uvicorn takes of a request's head.
+        Query(max_length=5_000, description="A text to tell how near the memory is to."),
+        AfterValidator(storable),
+    ] = None,
+    after: Annotated[int, Query(ge=0, le=MAX_ID, description="Sequence of the last verdict seen.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1_000, description="Verdicts per page.")] = 100,
+) -> SentenceMemoryOut:
+    """Where each channel stands, which questions the sentence supports, and every verdict that moved it: how near
+    the memory was to the verdict's question before it and after it, and is now.
+    """
+    view = app.explain.sentence(scope, sentence_id, query, after=after, limit=limit)
+    return SentenceMemoryOut(
+        sentence_id=view.sentence.id,
+        collection=view.collection,
+        text=view.sentence.text,
+        position=view.sentence.position,
+        passage_id=view.sentence.passage_id,
+        title=view.sentence.title,
+        channels=view.channels,
+        supports=view.supports,
+        support_count=view.support_count,
+        history=view.events,
+        next_after=view.next_after,
+    )
+
+
+@router.post(
+    "/query/compare",
+    response_model=CompareOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    summary="Ask under two arms",
+)
+def post_compare(sent: Annotated[Posted[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:
+    """The same question under two arms, by default without memory and with it, whatever the collection is set to.
+
+    It leaves no query behind: there is nothing to judge, and nothing is learned from it.
+    """
+    return CompareOut.model_validate(app.compare.compare(*sent.body.to_queries(sent.scope)))

@@ -1,0 +1,209 @@
+"""What is remembered of a sentence, and one question under two arms, on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
+
+from engram.api.retrieval.expansion_schemas import WarningOut
+from engram.api.retrieval.schemas import QUESTION, ArmIn, TimingsOut
+from engram.api.schemas import (
+    DEFAULT_COLLECTION,
+    CollectionName,
+    JsonObject,
+    Model,
+    Question,
+    Storable,
+    Whole,
+)
+from engram.core.ranking.profiles import ProfileName
+from engram.services.auth.scope import Scope
+from engram.services.retrieval.graph_walk import StopReason
+from engram.services.retrieval.query import Memory, Query, Strategy, Sufficiency
+
+Channel = Literal["task", "time"]
+COMPARE_EXAMPLES: list[JsonValue] = [
+    {"collection": "sample", "query": QUESTION},
+    {
+        "collection": "sample",
+        "query": QUESTION,
+        "top_k": 10,
+        "a": {"memory": "read", "profile": "paper"},
+        "b": {"memory": "read", "profile": "default"},
+    },
+]
+
+
+class ChannelOut(BaseModel):
+    """A channel of a sentence's memory as it stands."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    channel: Channel
+    perplexity: float = Field(description="1 where no verdict touched it.")
+    update_count: int
+    base_similarity: float | None = Field(description="Cosine of what it began as with `query`; null without one.")
+    similarity: float | None = Field(
+        description="Cosine of the memory as it stands with `query`; null without one."
+    )
+
+
+class QuestionSupportOut(BaseModel):
+    """How surely the sentence supports a past question."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    question_id: int
+    question: str
+    support: float
+    perplexity: float
+    update_count: int
+    complete: bool = Field(description="Whether the last verdict claimed to name all evidence.")
+
+
+class MoveOut(BaseModel):
+    """What a verdict did to one channel."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    channel: Literal["task", "time", "recall"]
+    target: int = Field(description="1: the verdict supports the sentence, 0: it does not.")
+    gain: float
+    residual: float
+    perplexity_before: float
+    perplexity_after: float
+    similarity_before: float = Field(
+        description="Cosine of the memory with the verdict's question, as it was then; of 'recall', the support."
+    )
+    similarity_after: float = Field(description="The same after the verdict.")
+    similarity_now: float | None = Field(description="The same of the memory as it stands; null for 'recall'.")
+
+
+class SentenceEventOut(BaseModel):
+    """A verdict that counts, and what it did to the sentence."""
+
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+    sequence: int = Field(description="Its place in the order in which verdicts were applied.")
+    feedback_id: int = Field(validation_alias="event_id")
+    judge: str
+    query_id: UUID
+    question: str
+    applied_at: datetime
+    moves: list[MoveOut]
+
+
+class SentenceMemoryOut(BaseModel):
+    """What is remembered of a sentence, and why."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    sentence_id: int
+    collection: str
+    text: str
+    position: int
+    passage_id: str
+    title: str | None
+    channels: list[ChannelOut] = Field(description="'time' only of a sentence that speaks of a time.")
+    supports: list[QuestionSupportOut] = Field(description="At most 100, those it supports most surely.")
+    support_count: int
+    history: list[SentenceEventOut] = Field(description="In the order in which verdicts were applied.")
+    next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
+
+
+class CompareIn(Model):
+    """A question for two arms."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": COMPARE_EXAMPLES})
+
+    query: Question
+    collection: CollectionName = DEFAULT_COLLECTION
+    top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages of each arm.")
+    max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
+        default=None, description="As of POST /query: only where both arms have strategy 'graph'."
+    )
+    sufficiency: Sufficiency | None = Field(
+        default=None, description="As of POST /query: only where both arms have strategy 'graph'."
+    )
+    a: ArmIn = Field(default_factory=lambda: ArmIn(memory="off"), description="Absent: without memory.")
+    b: ArmIn = Field(default_factory=ArmIn, description="Absent: with memory.")
+    filter: JsonObject | None = Field(
+        default=None, description="Only passages whose metadata contain this JSON object."
+    )
+    time_constraint: Storable | None = Field(default=None, max_length=500, description="As of POST /query.")
+
+    def to_queries(self, scope: Scope) -> tuple[Query, Query]:
+        """The question as the service takes it, for each arm."""
+        return self._query(self.a, scope), self._query(self.b, scope)
+
+    def _query(self, arm: ArmIn, scope: Scope) -> Query:
+        return Query(
+            text=self.query,
+            scope=scope,
+            top_k=self.top_k,
+            max_hops=self.max_hops,
+            sufficiency=self.sufficiency,
+            memory=arm.memory,
+            profile=arm.profile,
+            strategy=arm.strategy,
+            metadata=self.filter,
+            time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
+        )
+
+
+class ComparedPassageOut(BaseModel):
+    """A passage among the first of either arm."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    passage_id: str
+    title: str | None
+    text: str
+    rank_a: int | None = Field(description="May lie beyond top_k; null where the arm did not rank it.")
+    rank_b: int | None
+    score_a: float | None = Field(description="Scores of different profiles and strategies do not compare.")
+    score_b: float | None
+
+
+class MemoryPartOut(BaseModel):
+    """What an arm read of memory."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    recalled: int = Field(description="Sentences that verdicts on past questions brought in.")
+    moved: int = Field(description="Selected sentences whose memories a verdict had moved.")
+    weight_events: int = Field(description="Verdicts in the ranking weights.")
+    key_generation: int = Field(description="The generation of passage keys that was searched; 0: base keys.")
+
+
+class SideOut(BaseModel):
+    """How one arm came to its answer."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy
+    hops: int
+    stop_reason: StopReason
+    read: MemoryPartOut
+    timings: TimingsOut
+    warnings: list[WarningOut] = Field(
+        default_factory=list, description="What the LLM endpoint failed, and was done without it."
+    )
+
+
+class CompareOut(BaseModel):
+    """One question under two arms. It leaves no query behind that feedback could refer to."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    collection: str
+    query: str
+    top_k: int
+    a: SideOut
+    b: SideOut
+    passages: list[ComparedPassageOut] = Field(
+        description="The first top_k of either arm, by the better of their two ranks."
+    )

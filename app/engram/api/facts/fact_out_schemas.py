@@ -1,0 +1,228 @@
+"""Facts as they are answered. Days are dates; the last one is the first on which a fact no longer holds."""
+
+from datetime import date, datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from engram.core.knowledge.beliefs import HELD
+from engram.core.knowledge.claims import ALWAYS, NEVER
+from engram.services.facts.fact_search import Found
+from engram.services.facts.fact_service import Applied
+from engram.services.facts.fact_views import FactRow, Shown, SourceRow
+from engram.services.facts.text_facts import Extraction, Read
+
+
+class EntityRef(BaseModel):
+    """An entity, by its id and as it was written first."""
+
+    entity_id: int
+    name: str
+
+
+class FactOut(BaseModel):
+    """A fact as it stands."""
+
+    fact_id: int
+    subject: EntityRef
+    predicate: str
+    object: str
+    object_kind: str
+    object_entity_id: int | None
+    belief: float = Field(description="From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.")
+    perplexity: float = Field(description="How little is known: 1 before anything was said.")
+    doubted: bool
+    valid_from: date | None
+    valid_to: date | None = Field(description="First day on which it no longer holds, by itself.")
+    held_until: date | None = Field(description="The same, by what ended it since.")
+    closed_at: datetime | None
+    closed_reason: str | None
+    superseded_by: int | None
+    learned_at: datetime
+
+    @classmethod
+    def of(cls, row: FactRow, belief: float | None = None) -> "FactOut":
+        """As the wire has it; ``belief`` that of another moment."""
+        believed = row.belief if belief is None else belief
+        return cls(
+            fact_id=row.id,
+            subject=EntityRef(entity_id=row.subject_id, name=row.subject),
+            predicate=row.predicate,
+            object=row.object,
+            object_kind=row.object_kind,
+            object_entity_id=row.object_id or None,
+            belief=believed,
+            perplexity=row.perplexity,
+            doubted=believed < HELD,
+            valid_from=_date(row.valid_from),
+            valid_to=_date(row.valid_to),
+            held_until=_date(row.held_until),
+            closed_at=row.closed_at,
+            closed_reason=row.closed_reason,
+            superseded_by=row.superseded_by,
+            learned_at=row.learned_at,
+        )
+
+
+class FactCitationOut(BaseModel):
+    """Who says a fact: a sentence of a passage, or a sentence that a source stated."""
+
+    passage_id: str | None
+    sentence_id: int | None
+    source: str | None
+    text: str
+    learned_at: datetime
+    withdrawn_at: datetime | None = Field(description="Since when it says so no more: its passage was changed.")
+
+    @classmethod
+    def of(cls, row: SourceRow) -> "FactCitationOut":
+        """As the wire has it."""
+        return cls(
+            passage_id=row.passage,
+            sentence_id=row.sentence_id,
+            source=row.source,
+            text=row.text,
+            learned_at=row.learned_at,
+            withdrawn_at=row.withdrawn_at,
+        )
+
+
+class CauseOut(BaseModel):
+    """Something that was said, and what it did to a fact."""
+
+    kind: str = Field(description="source, confirm, contradict, or change: a passage says something no more.")
+    by: str | None = Field(description="The source or judge; null: a passage.")
+    passage_id: str | None
+    event_id: int | None
+    of_fact: int = Field(description="The fact that it was said of: this one, or one that bears on it.")
+    supports: bool
+    text: str | None
+    gain: float
+    belief: float = Field(description="After it.")
+    perplexity: float
+    at: datetime
+
+
+class FactDetail(FactOut):
+    """A fact, who says it, and what moved it."""
+
+    sources: list[FactCitationOut]
+    history: list[CauseOut]
+
+    @classmethod
+    def shown(cls, shown: Shown) -> "FactDetail":
+        """As the wire has it."""
+        return cls(
+            **FactOut.of(shown.fact).model_dump(),
+            sources=[FactCitationOut.of(row) for row in shown.sources],
+            history=[
+                CauseOut(
+                    kind=move.kind,
+                    by=move.judge,
+                    passage_id=move.passage,
+                    event_id=move.event_id,
+                    of_fact=move.said_of,
+                    supports=bool(move.target),
+                    text=move.text,
+                    gain=move.gain,
+                    belief=move.belief,
+                    perplexity=move.perplexity_after,
+                    at=move.at,
+                )
+                for move in shown.history
+            ],
+        )
+
+
+class EventOut(BaseModel):
+    """An event of the log of facts."""
+
+    event_id: int
+    kind: str
+    judge: str
+    status: Literal["applied", "revoked"]
+    fact_id: int | None
+    received_at: datetime
+    revoked_at: datetime | None
+
+    @classmethod
+    def of(cls, event: Any) -> "EventOut":
+        """As the wire has it."""
+        return cls(
+            event_id=event.id,
+            kind=event.kind,
+            judge=event.judge,
+            status=event.status,
+            fact_id=event.fact_id,
+            received_at=event.received_at,
+            revoked_at=event.revoked_at,
+        )
+
+
+class FactWarningOut(BaseModel):
+    """A part of a text that the language model was to read and the rules read instead."""
+
+    type: Literal["read-by-rules"] = "read-by-rules"
+    detail: str = Field(description="How the endpoint failed, or which budget was spent.")
+
+
+class FactsOut(BaseModel):
+    """What a statement or a revision came to."""
+
+    collection: str
+    events: list[EventOut]
+    extraction: Extraction | None = Field(
+        default=None, description="What read the text; null where there was none, or for a repeated request."
+    )
+    warnings: list[FactWarningOut] = Field(default_factory=list)
+    facts: list[FactOut] = Field(description="As they stand now; those that nobody states any more are left out.")
+
+    @classmethod
+    def of(
+        cls, collection: str, applied: list[Applied], rows: list[FactRow], read: Read | None = None
+    ) -> "FactsOut":
+        """As the wire has it; ``read``: the text, if one was."""
+        return cls(
+            extraction=None if read is None else read.by,
+            warnings=[] if read is None else [FactWarningOut(detail=detail) for detail in read.failed],
+            collection=collection,
+            events=[EventOut.of(one.event) for one in applied],
+            facts=[FactOut.of(row) for row in rows],
+        )
+
+
+class PathOut(BaseModel):
+    """Facts that lead from an entity to another or to something else, in order."""
+
+    start: str
+    fact_ids: list[int]
+    score: float
+
+
+class FactSearchOut(BaseModel):
+    """Paths, their facts, and these as text; citations are numbered from 1."""
+
+    collection: str
+    starts: list[EntityRef]
+    paths: list[PathOut]
+    facts: list[FactOut]
+    text: str = Field(description="The facts, a line for each subject; a number in brackets is a citation's.")
+    citations: list[FactCitationOut]
+    tokens: int = Field(description="Of the text, about as many as a language model counts.")
+
+    @classmethod
+    def of(cls, collection: str, found: Found) -> "FactSearchOut":
+        """As the wire has it."""
+        return cls(
+            collection=collection,
+            starts=[EntityRef(entity_id=one, name=name) for one, name in found.starts.items()],
+            paths=[PathOut(start=p.start, fact_ids=list(p.facts), score=p.score) for p in found.paths],
+            facts=[FactOut.of(row, found.beliefs[fact]) for fact, row in found.facts.items()],
+            text=found.text,
+            citations=[FactCitationOut.of(row) for row in found.citations],
+            tokens=found.tokens,
+        )
+
+
+def _date(day: int) -> date | None:
+    return None if day in {ALWAYS, NEVER} else date.fromordinal(day)

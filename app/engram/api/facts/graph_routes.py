@@ -1,0 +1,80 @@
+"""What is done with a graph of facts as a whole: merged into another, its names joined, verdicts on it revoked."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, OptionalKey, Posted, RequiredKey, json_body, needs, posted, timed
+from engram.api.facts.graph_schemas import (
+    AlignIn,
+    AlignOut,
+    FactRevokeIn,
+    FactRevokeOut,
+    GraphMergeIn,
+    GraphMergeOut,
+)
+from engram.api.problems import responses
+from engram.core.auth.access_keys import MODERATE
+
+router = APIRouter(tags=["facts"], route_class=Route)
+
+
+@router.post(
+    "/facts/merge",
+    response_model=GraphMergeOut,
+    dependencies=[needs(MODERATE), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Merge a graph of facts",
+)
+def post_graph_merge(
+    sent: Annotated[Posted[GraphMergeIn], Depends(posted(GraphMergeIn))], app: App, key: RequiredKey
+) -> GraphMergeOut:
+    """Have the collection's graph say what another one says, once under the Idempotency-Key.
+
+    What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
+    again; facts that cannot both hold compete anew. Revoking its event takes it all back.
+    """
+    body = sent.body
+    judge, _ = sent.scope.judge(body.judge)
+    return GraphMergeOut.of(
+        body.collection, app.adopt.merge(sent.scope, body.graph, body.into, judge=judge, key=key)
+    )
+
+
+@router.post(
+    "/facts/revoke",
+    response_model=FactRevokeOut,
+    dependencies=[needs(MODERATE), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Revoke verdicts on facts",
+)
+def post_facts_revoke(
+    sent: Annotated[Posted[FactRevokeIn], Depends(posted(FactRevokeIn))], app: App, key: OptionalKey
+) -> FactRevokeOut:
+    """Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
+
+    It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
+    """
+    body, scope = sent.body, sent.scope
+    if body.preview:
+        return FactRevokeOut.of(body.collection, app.withdraw.preview(scope, body.criteria(), body.graph))
+    judge, _ = scope.judge(body.by)
+    done = app.withdraw.revoke_all(scope, body.criteria(), body.graph, judge=judge, key=key)
+    return FactRevokeOut.of(body.collection, done)
+
+
+@router.post(
+    "/entities/align",
+    response_model=AlignOut,
+    dependencies=[needs(MODERATE), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    summary="Join names of facts",
+)
+def post_align(sent: Annotated[Posted[AlignIn], Depends(posted(AlignIn))], app: App) -> AlignOut:
+    """Join names that mean the same, as is done with every new name; what somebody took apart stays so.
+
+    For facts that came before, or through a process that could not look.
+    """
+    body = sent.body
+    return AlignOut.of(body.collection, app.align.every(sent.scope, body.graph, preview=body.preview))

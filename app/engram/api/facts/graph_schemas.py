@@ -1,0 +1,170 @@
+"""Whole graphs of facts on the wire: merged, aligned, and revocations of all that judges said of them."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from engram.api.facts.fact_out_schemas import EventOut
+from engram.api.facts.schemas import GraphName
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, Moment
+from engram.services.facts.entity_alignment import Proposed
+from engram.services.facts.fact_retraction import Criteria, Withdrawn
+from engram.services.facts.graph_merge import Adopted
+
+Kind = Literal["confirm", "contradict", "supersede", "close", "merge"]
+SHOWN = 1_000
+
+
+class GraphMergeIn(Model):
+    """A graph of facts that is merged into another one."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"graph": "mine"}]})
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    graph: Annotated[CollectionName, Field(description="What is merged; it stays as it is.")]
+    into: GraphName = None
+    judge: JudgeName | None = Field(
+        default=None, description="Who merges; by default the access key's judge, another takes `moderate`."
+    )
+
+
+class GraphMergeOut(BaseModel):
+    """What a merge came to: what it brought along that was not there."""
+
+    collection: str
+    event: EventOut
+    facts: int = Field(description="Facts that the sentences say.")
+    sentences: int
+    verdicts: int
+    joins: int = Field(description="Entities that are one there, and now here.")
+
+    @classmethod
+    def of(cls, collection: str, adopted: Adopted) -> "GraphMergeOut":
+        """As the wire has it."""
+        return cls(
+            collection=collection,
+            event=EventOut.of(adopted.event),
+            facts=len(adopted.facts),
+            sentences=adopted.sentences,
+            verdicts=adopted.verdicts,
+            joins=adopted.joins,
+        )
+
+
+class FactRevokeIn(Model):
+    """Which verdicts on facts to revoke: those that meet all that is said, or `all`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"judge": "crawler", "from": "2026-05-01T00:00:00Z", "preview": True}]}
+    )
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    graph: Annotated[CollectionName | None, Field(description="Only of this graph; null: of all graphs.")] = None
+    judge: JudgeName | None = Field(default=None, description="Only what this judge said.")
+    since: Moment | None = Field(default=None, alias="from", description="Only what was received then or later.")
+    before: Moment | None = Field(default=None, alias="to", description="Only what was received before.")
+    kinds: list[Kind] = Field(
+        default=["confirm", "contradict", "supersede", "close"],
+        min_length=1,
+        max_length=5,
+        description="Only these; `merge` are entities that joined, of judge `alignment` where nobody said so.",
+    )
+    all: Flag = Field(default=False, description="Everything that judges said.")
+    preview: Flag = Field(default=False, description="Only tell what it would change.")
+    by: JudgeName | None = Field(
+        default=None, description="Who revokes; by default the access key's judge, another takes `moderate`."
+    )
+
+    @model_validator(mode="after")
+    def _say_which(self) -> Self:
+        """An empty request is more likely a slip than a wish to revoke everything."""
+        if self.all == any(said is not None for said in (self.judge, self.since, self.before, self.graph)):
+            raise ValueError("say which by judge, graph, from or to, or else all")
+        return self
+
+    def criteria(self) -> Criteria:
+        """As the service takes it."""
+        return Criteria(tuple(sorted(set(self.kinds))), self.judge, self.since, self.before)
+
+
+class FactChangeOut(BaseModel):
+    """What is believed of a fact before and after."""
+
+    fact_id: int
+    before: float
+    after: float
+
+
+class FactRevokeOut(BaseModel):
+    """What a revocation comes to. Revoking its event has all of it count again."""
+
+    collection: str
+    event: EventOut | None = Field(description="null for a preview, or if nothing matched.")
+    revoked: int = Field(description="Events that count no more; of a preview, that would.")
+    kinds: dict[str, int]
+    facts: int = Field(
+        description="Facts of which something else is believed. A preview leaves out joins' effects."
+    )
+    doubted: int = Field(description="Of them, those that are doubted by it.")
+    believed: int = Field(description="Of them, those that are doubted no more.")
+    changed: list[FactChangeOut] = Field(description="Those that move most.")
+
+    @classmethod
+    def of(cls, collection: str, done: Withdrawn) -> "FactRevokeOut":
+        """As the wire has it."""
+        return cls(
+            collection=collection,
+            event=None if done.event is None else EventOut.of(done.event),
+            revoked=sum(done.kinds.values()),
+            kinds=dict(done.kinds),
+            facts=done.facts,
+            doubted=done.doubted,
+            believed=done.believed,
+            changed=[FactChangeOut(fact_id=c.fact_id, before=c.before, after=c.after) for c in done.changed],
+        )
+
+
+class AlignIn(Model):
+    """The graph whose names are to be joined where they mean the same."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"preview": True}]})
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    graph: GraphName = None
+    preview: Flag = Field(default=False, description="Only tell which.")
+
+
+class ProposedOut(BaseModel):
+    """A name that means an entity."""
+
+    entity_id: int
+    name: str
+    means_id: int
+    means: str
+    way: Literal["alias", "similarity"]
+    similarity: float
+
+    @classmethod
+    def of(cls, one: Proposed) -> "ProposedOut":
+        """As the wire has it."""
+        return cls(
+            entity_id=one.joining,
+            name=one.joining_name,
+            means_id=one.staying,
+            means=one.staying_name,
+            way="alias" if one.way == "alias" else "similarity",
+            similarity=one.similarity,
+        )
+
+
+class AlignOut(BaseModel):
+    """Names that mean the same."""
+
+    collection: str
+    joined: int = Field(description="How many; of a preview, how many would be.")
+    joins: list[ProposedOut] = Field(description=f"The first {SHOWN}.")
+
+    @classmethod
+    def of(cls, collection: str, found: list[Proposed]) -> "AlignOut":
+        """As the wire has it."""
+        return cls(collection=collection, joined=len(found), joins=[ProposedOut.of(one) for one in found[:SHOWN]])

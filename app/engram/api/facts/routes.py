@@ -1,0 +1,245 @@
+"""Facts: what sources state, what judges say of it, and what can be found of it."""
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.routing import Match
+from starlette.types import Scope as RequestScope
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import (
+    App,
+    Limit,
+    OptionalKey,
+    Posted,
+    QueryScope,
+    RequiredKey,
+    json_body,
+    needs,
+    posted,
+    timed,
+)
+from engram.api.facts.entity_schemas import (
+    CountIn,
+    FactEntityOut,
+    MergeIn,
+    PredicateIn,
+    PredicateOut,
+    PredicatesOut,
+    SplitIn,
+)
+from engram.api.facts.fact_out_schemas import EventOut, FactDetail, FactSearchOut, FactsOut
+from engram.api.facts.schemas import FactSearchIn, FactsIn, ReviseIn
+from engram.api.problems import responses
+from engram.api.schemas import MAX_ID, CollectionName
+from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
+from engram.core.planning.session import Budget
+from engram.services.facts.text_facts import BY_LLM
+
+NO_IDS = frozenset({"align", "merge", "revise", "revoke", "search"})
+
+
+class FactRoute(Route):
+    """A route on facts. ``/facts/revise`` and their like are routes of their own and name none."""
+
+    def matches(self, scope: RequestScope) -> tuple[Match, RequestScope]:
+        """As for every route, but for those names."""
+        match, child = super().matches(scope)
+        named = child.get("path_params", {})
+        if match is not Match.NONE and {named.get("fact_id"), named.get("entity_id")} & NO_IDS:
+            return Match.NONE, {}
+        return match, child
+
+
+router = APIRouter(tags=["facts"], route_class=FactRoute)
+FactId = Annotated[int, Path(ge=1, le=MAX_ID)]
+EntityId = Annotated[int, Path(ge=1, le=MAX_ID)]
+Graph = Annotated[CollectionName | None, Query(description="A graph of its own; by default the collection's.")]
+
+
+@router.post(
+    "/facts",
+    response_model=FactsOut,
+    dependencies=[needs(INGEST), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="State facts",
+)
+def post_facts(sent: Annotated[Posted[FactsIn], Depends(posted(FactsIn))], app: App, key: OptionalKey) -> FactsOut:
+    """Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
+
+    What several sources state is believed the more. Facts of a subject that cannot both hold compete.
+    """
+    body, scope = sent.body, sent.scope
+    state = partial(
+        app.facts.state, scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
+    )
+    if body.text is None:
+        applied = state([fact.stated() for fact in body.facts])
+        return FactsOut.of(body.collection, [applied], app.show.facts(scope, applied.facts))
+    if body.extraction == BY_LLM:
+        scope.need(LLM, "A language model that reads facts")
+    known = app.facts.stated_before(
+        scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
+    )
+    if known is not None:  # the model is not asked twice for what counts once
+        return FactsOut.of(body.collection, [known], app.show.facts(scope, known.facts))
+    by = app.texts.chosen(body.extraction, allowed=scope.may(LLM))
+    read = app.texts.read(body.title, body.text, by, Budget(**body.budget.model_dump()))
+    applied = state(read.stated)
+    return FactsOut.of(body.collection, [applied], app.show.facts(scope, applied.facts), read)
+
+
+@router.post(
+    "/facts/revise",
+    response_model=FactsOut,
+    dependencies=[needs(JUDGE), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    summary="Judge facts",
+)
+def post_facts_revise(
+    sent: Annotated[Posted[ReviseIn], Depends(posted(ReviseIn))], app: App, key: RequiredKey
+) -> FactsOut:
+    """Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
+
+    An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
+    """
+    body, (judge, _) = sent.body, sent.scope.judge(sent.body.judge)
+    if body.instruction is not None:
+        sent.scope.need(LLM, "A language model that says what an instruction changes")
+        applied = app.instruct.carry_out(sent.scope, body.instruction, judge=judge, key=key, graph=body.graph)
+    else:
+        applied = app.facts.revise(sent.scope, [one.revision() for one in body.revisions], judge=judge, key=key)
+    facts = [fact for one in applied for fact in one.facts]
+    return FactsOut.of(body.collection, applied, app.show.facts(sent.scope, facts))
+
+
+@router.post(
+    "/facts/search",
+    response_model=FactSearchOut,
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Search facts",
+)
+def post_facts_search(
+    sent: Annotated[Posted[FactSearchIn], Depends(posted(FactSearchIn))], app: App
+) -> FactSearchOut:
+    """Paths of facts from what a question names, their facts, and these as text with citations within a budget.
+
+    Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
+    """
+    return FactSearchOut.of(sent.body.collection, app.fact_search.search(sent.scope, sent.body.wanted()))
+
+
+@router.get(
+    "/facts/{fact_id}",
+    dependencies=[needs(READ)],
+    response_model=FactDetail,
+    responses=responses(404, 422, 503),
+    summary="Read a fact",
+)
+def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
+    """The fact as it stands, who says it, and everything that moved it, in order."""
+    return FactDetail.shown(app.show.fact(scope, fact_id))
+
+
+@router.delete(
+    "/facts/events/{event_id}",
+    dependencies=[needs(MODERATE)],
+    response_model=EventOut,
+    responses=responses(404, 422, 503),
+    summary="Revoke what was said of facts",
+)
+def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App, scope: QueryScope) -> EventOut:
+    """Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
+
+    Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
+    along. Revoking a revocation in bulk has what it took back count again.
+    """
+    return EventOut.of(app.withdraw.revoke(scope, event_id))
+
+
+@router.get(
+    "/entities/{entity_id}",
+    dependencies=[needs(READ)],
+    response_model=FactEntityOut,
+    responses=responses(404, 422, 503),
+    summary="Read an entity",
+)
+def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> FactEntityOut:
+    """An entity of facts, what was merged with it, and facts around it, the surest first."""
+    return FactEntityOut.of(app.show.entity(scope, entity_id, limit))
+
+
+@router.post(
+    "/entities/{entity_id}/merge",
+    response_model=FactEntityOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Merge entities",
+)
+def post_merge(
+    entity_id: EntityId,
+    sent: Annotated[Posted[MergeIn], Depends(posted(MergeIn))],
+    app: App,
+    key: RequiredKey,
+) -> FactEntityOut:
+    """Have entities be one with this, once under the Idempotency-Key; a split takes it back."""
+    body = sent.body
+    judge, _ = sent.scope.judge(body.judge)
+    app.join.merge(sent.scope, entity_id, body.entities, judge=judge, key=key)
+    return FactEntityOut.of(app.show.entity(sent.scope, entity_id, 100))
+
+
+@router.post(
+    "/entities/{entity_id}/split",
+    response_model=FactEntityOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Split entities",
+)
+def post_split(
+    entity_id: EntityId, sent: Annotated[Posted[SplitIn], Depends(posted(SplitIn))], app: App
+) -> FactEntityOut:
+    """Take apart what was merged into this entity, or this from what it was merged into."""
+    app.join.split(sent.scope, entity_id)
+    return FactEntityOut.of(app.show.entity(sent.scope, entity_id, 100))
+
+
+@router.get(
+    "/predicates",
+    dependencies=[needs(READ)],
+    response_model=PredicatesOut,
+    responses=responses(404, 422, 503),
+    summary="List predicates",
+)
+def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> PredicatesOut:
+    """Which predicates are functional, by declaration or by counts; of others nothing is known yet."""
+    found = app.show.predicates(scope, graph)
+    return PredicatesOut(collection=scope.collection.name, predicates=[PredicateOut.of(one) for one in found])
+
+
+@router.put(
+    "/predicates",
+    response_model=PredicateOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Declare a predicate",
+)
+def put_predicate(sent: Annotated[Posted[PredicateIn], Depends(posted(PredicateIn))], app: App) -> PredicateOut:
+    """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
+    body = sent.body
+    return PredicateOut.of(app.predicates.declare(sent.scope, body.predicate, body.functional, body.graph))
+
+
+@router.post(
+    "/predicates/count",
+    response_model=PredicatesOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Count predicates",
+)
+def post_count(sent: Annotated[Posted[CountIn], Depends(posted(CountIn))], app: App) -> PredicatesOut:
+    """Learn which predicates are functional from how often a subject has one object at a time."""
+    found = app.predicates.count(sent.scope, sent.body.graph)
+    return PredicatesOut(collection=sent.body.collection, predicates=[PredicateOut.of(one) for one in found])

@@ -1,0 +1,88 @@
+"""Jobs: how far they are, what waits, and how to end one."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response, status
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, JobAt, Limit, PathScope, needs
+from engram.api.jobs.schemas import JobAccepted, JobDetail, JobOut, JobsOut, LineError
+from engram.api.problems import responses
+from engram.api.schemas import MAX_ID
+from engram.core.auth.access_keys import ADMIN, READ
+
+router = APIRouter(tags=["jobs"], route_class=Route)
+
+
+@router.get(
+    "/jobs/{job_id}",
+    dependencies=[needs(READ)],
+    response_model=JobDetail,
+    responses=responses(404, 422, 503),
+    summary="Progress of a job",
+)
+def get_job(
+    app: App,
+    at: JobAt,
+    errors_after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    errors_limit: Limit = 100,
+) -> JobDetail:
+    """How far the job is, its place in the queue, and which lines were rejected and why."""
+    shown = app.jobs.show(at.scope, at.id)
+    app.reads.told(at.scope.collection.id)
+    errors = app.ingest.errors(shown.job, errors_after, errors_limit)
+    return JobDetail.of(
+        shown,
+        errors=[LineError(line=line, reason=reason) for line, reason in errors],
+        next_errors_after=errors[-1][0] if len(errors) == errors_limit else None,
+    )
+
+
+@router.delete(
+    "/jobs/{job_id}",
+    dependencies=[needs(ADMIN)],
+    response_model=JobOut,
+    responses=responses(404, 409, 422, 503)
+    | {202: {"model": JobOut, "description": "It runs, and ends as soon as what is in hand is whole."}},
+    summary="Cancel a job",
+)
+def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
+    """Have the job end before its end; it stays in the list as `cancelled`, with how far it came.
+
+    One that waits ends at once. Cancelling again changes nothing. One that is over already is a conflict, and so is
+    one whose lines are still arriving.
+    """
+    shown = app.jobs.cancel(at.scope, at.id)
+    if shown.job.status != "cancelled":
+        response.status_code = status.HTTP_202_ACCEPTED
+    return JobOut.of(shown)
+
+
+@router.get(
+    "/collections/{name}/jobs",
+    dependencies=[needs(READ)],
+    response_model=JobsOut,
+    responses=responses(404, 422, 503),
+    summary="List a collection's jobs",
+)
+def get_jobs(
+    app: App,
+    scope: PathScope,
+    before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    limit: Limit = 100,
+) -> JobsOut:
+    """The collection's jobs, the latest first: of each kind, waiting, running and over."""
+    found = app.jobs.page(scope, before, limit)
+    return JobsOut(
+        collection=scope.collection.name,
+        jobs=[JobOut.of(shown) for shown in found],
+        next_before=found[-1].job.number if len(found) == limit else None,
+    )
+
+
+def accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
+    """The answer to a request that a job will carry out."""
+    status_url = f"/jobs/{job_id}?collection={collection}"
+    response.headers["Location"] = status_url
+    return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)

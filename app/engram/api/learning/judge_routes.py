@@ -1,0 +1,50 @@
+"""Judges: who gives verdicts, and how far each may move what is learned."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, Limit, PathScope, json_body, needs
+from engram.api.learning.judge_schemas import JudgeIn, JudgeOut, JudgesOut
+from engram.api.problems import responses
+from engram.api.schemas import JudgeName, Text
+from engram.core.auth.access_keys import AUDIT, MODERATE
+
+router = APIRouter(tags=["judges"], route_class=Route)
+
+JudgePath = Annotated[JudgeName, Path(description="The judge's name.")]
+After = Annotated[Text | None, Query(max_length=200, description="Judges after this name.")]
+
+
+@router.get(
+    "/collections/{name}/judges",
+    dependencies=[needs(AUDIT)],
+    response_model=JudgesOut,
+    responses=responses(404, 422, 503),
+    summary="List judges",
+)
+def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
+    """Judges in name order: how many verdicts each gave, and the noises and daily caps by which they count."""
+    found = app.judges.page(scope, after or "", limit)
+    return JudgesOut(
+        collection=scope.collection.name,
+        judges=[JudgeOut.of(view) for view in found],
+        next_after=found[-1].known.name if len(found) == limit else None,
+    )
+
+
+@router.put(
+    "/collections/{name}/judges/{judge:text}",
+    response_model=JudgeOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Set how far a judge counts",
+)
+def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> JudgeOut:
+    """Set a judge's noises and caps, in place of what was set; `{}` makes it as every other.
+
+    What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
+    """
+    app.quotas.admit(scope.principal, judge)
+    return JudgeOut.of(app.judges.set(scope, judge, **body.own()))

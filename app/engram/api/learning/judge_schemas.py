@@ -1,0 +1,126 @@
+"""Judges on the wire."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
+
+from engram.api.schemas import Flag, Model, Whole
+from engram.services.learning.feedback_policy import Noise
+from engram.services.learning.judge_settings import JudgeView
+
+MIN_NOISE = 0.01
+"""Of less, one verdict is the whole truth, and of next to nothing a memory is not a number."""
+MAX_NOISE = 1e6
+MAX_COMPARISONS = 2**31 - 1
+JUDGE_EXAMPLES: list[JsonValue] = [
+    {"observation_noise_positive": 2.0, "observation_noise_negative": 4.0},
+    {"daily_share": 1.0, "contested_share": 1.0},
+]
+SHARE = "How much of the distance between a memory and its verdicts it may close in a day; 1: all of it."
+CONTESTED = "The same for verdicts that go against what other judges said of the sentence."
+COMPARISONS = "Verdicts a day that may teach the ranking weights."
+NAMES = {
+    "positive": "observation_noise_positive",
+    "negative": "observation_noise_negative",
+    "share": "daily_share",
+    "contested": "contested_share",
+    "comparisons": "daily_comparisons",
+    "trusted": "trusted",
+}
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+NoiseLevel = Annotated[float, Field(ge=MIN_NOISE, le=MAX_NOISE, strict=True)]
+
+
+class JudgeIn(Model):
+    """What is to differ for a judge; what is left out or null is as for every judge."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": JUDGE_EXAMPLES})
+
+    observation_noise_positive: NoiseLevel | None = Field(
+        default=None, description="R_pos: unreliability of its support."
+    )
+    observation_noise_negative: NoiseLevel | None = Field(
+        default=None, description="R_neg: unreliability of its rejections."
+    )
+    daily_share: Share | None = Field(default=None, description=SHARE)
+    contested_share: Share | None = Field(default=None, description=CONTESTED)
+    daily_comparisons: Annotated[StrictInt, Field(ge=0, le=MAX_COMPARISONS), Whole] | None = Field(
+        default=None, description=COMPARISONS
+    )
+
+    trusted: Flag | None = Field(
+        default=None,
+        description="Whether it counts in full, whoever brings its verdicts.",
+    )
+
+    def own(self) -> dict[str, Any]:
+        """As the service takes it."""
+        return {name: getattr(self, field) for name, field in NAMES.items()}
+
+
+class ConstantsOut(BaseModel):
+    """By which verdicts are applied."""
+
+    observation_noise_positive: float
+    observation_noise_negative: float
+    daily_share: float = Field(description=SHARE)
+    contested_share: float = Field(description=CONTESTED)
+    daily_comparisons: int | None = Field(description=COMPARISONS)
+
+    @classmethod
+    def of(cls, noise: Noise) -> "ConstantsOut":
+        """As the wire has it."""
+        return cls(
+            observation_noise_positive=noise.positive,
+            observation_noise_negative=noise.negative,
+            daily_share=noise.share,
+            contested_share=noise.contested,
+            daily_comparisons=noise.comparisons,
+        )
+
+
+class StandingOut(BaseModel):
+    """How a judge agreed with those in good standing, and what it counts by where nobody vouches for it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    agreed: int
+    disagreed: int
+    mean: float = Field(description="Of the belief in its agreement, a Beta distribution that begins as 1 in 5.")
+    weight: float = Field(description="1 from a mean of 0.75 on: then it counts as every other judge.")
+
+
+class JudgeOut(BaseModel):
+    """A judge, its verdicts, and how far they move what is learned."""
+
+    judge: str
+    pending: int
+    applied: int
+    parked: int
+    revoked: int
+    set: list[str] = Field(description="Which of the constants are its own.")
+    constants: ConstantsOut
+    standing: StandingOut
+
+    @classmethod
+    def of(cls, view: JudgeView) -> "JudgeOut":
+        """As the wire has it."""
+        known = view.known
+        return cls(
+            judge=known.name,
+            pending=known.pending,
+            applied=known.applied,
+            parked=known.parked,
+            revoked=known.revoked,
+            set=[NAMES[name] for name in known.settings.said()],
+            constants=ConstantsOut.of(view.constants),
+            standing=StandingOut.model_validate(view.standing),
+        )
+
+
+class JudgesOut(BaseModel):
+    """Judges in name order."""
+
+    collection: str
+    judges: list[JudgeOut]
+    next_after: str | None = Field(description="Pass as after for the next page; null at the end.")

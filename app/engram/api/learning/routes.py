@@ -1,0 +1,247 @@
+"""Judging: verdicts on answered queries."""
+
+import asyncio
+from dataclasses import asdict, replace
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Response, status
+from starlette.concurrency import run_in_threadpool
+
+from engram.api.dependencies import (
+    App,
+    EventId,
+    Limit,
+    OptionalKey,
+    Posted,
+    QueryScope,
+    RequiredKey,
+    VerdictAt,
+    json_body,
+    needs,
+    posted,
+    posted_often,
+)
+from engram.api.jobs.routes import accepted
+from engram.api.jobs.schemas import JobAccepted
+from engram.api.learning.schemas import (
+    ChangeOut,
+    FeedbackDetail,
+    FeedbackIn,
+    FeedbackOut,
+    FeedbackPage,
+    RetryIn,
+    RetryOut,
+    RevokeIn,
+)
+from engram.api.passage_keys.schemas import KeyEffectOut
+from engram.api.path_converters import FeedbackRoute
+from engram.api.problems import responses
+from engram.api.schemas import MAX_ID
+from engram.context.errors import EmbeddingSpaceMismatchError, GoneError
+from engram.core.auth.access_keys import JUDGE, MODERATE
+from engram.services.auth.scope import LOCAL, Scope
+from engram.services.learning.feedback_service import Detail, Receipt
+from engram.services.learning.verdict_intake import Accepted
+
+router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
+
+
+@router.post(
+    "/feedback",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=FeedbackOut,
+    dependencies=[needs(JUDGE, takes="verdicts"), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True)
+    | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
+    summary="Judge an answered query",
+)
+async def post_feedback(
+    sent: Annotated[Posted[FeedbackIn], Depends(posted_often(FeedbackIn))],
+    response: Response,
+    app: App,
+    key: RequiredKey,
+) -> FeedbackOut:
+    """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`.
+
+    A verdict on a session is stored once for each query of its rounds that it has to do with.
+    """
+    body = sent.body
+    if body.session_id is not None:
+        return await run_in_threadpool(_on_session, app, sent, body.session_id, key, response)
+    try:
+        stored = await _stored(app, sent, key)
+    except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
+        scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal, JUDGE)
+        stored = await _stored(app, replace(sent, scope=scope), key)
+    receipt = await run_in_threadpool(_applied, app, stored) if body.wait else Receipt(stored.event, None)
+    if receipt.event.status in {"applied", "revoked"}:
+        response.status_code = status.HTTP_200_OK
+    return FeedbackOut(**_out(receipt, body.collection))
+
+
+@router.get(
+    "/feedback/{feedback_id}",
+    dependencies=[needs(JUDGE)],
+    response_model=FeedbackDetail,
+    responses=responses(404, 422, 503),
+    summary="Read a verdict",
+)
+def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
+    """The verdict, whether it is applied, and what it changed."""
+    detail = app.feedback.event(at.scope, at.id)
+    app.reads.told(at.scope.collection.id)
+    return _detail(detail, at.scope.collection.name)
+
+
+@router.get(
+    "/feedback",
+    dependencies=[needs(JUDGE)],
+    response_model=FeedbackPage,
+    responses=responses(404, 422, 503),
+    summary="List verdicts",
+)
+def list_feedback(
+    app: App,
+    scope: QueryScope,
+    status: Annotated[Literal["pending", "applied", "parked", "revoked"] | None, Query()] = None,
+    after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    before: Annotated[
+        int | None, Query(ge=1, le=MAX_ID, description="Those accepted before this one, the latest first.")
+    ] = None,
+    limit: Limit = 100,
+) -> FeedbackPage:
+    """Verdicts in order of acceptance; `status=parked` shows those that could not be applied."""
+    events = app.feedback.page(scope, status=status, after=after, before=before, limit=limit)
+    more = len(events) == limit
+    return FeedbackPage(
+        feedback=[FeedbackOut(**_out(Receipt(event, None), scope.collection.name)) for event in events],
+        next_after=events[-1].id if more and before is None else None,
+        next_before=events[-1].id if more and before is not None else None,
+    )
+
+
+@router.delete(
+    "/feedback/{feedback_id}",
+    dependencies=[needs(JUDGE)],
+    response_model=FeedbackDetail,
+    responses=responses(404, 422, 503),
+    summary="Revoke a verdict",
+)
+def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackDetail:
+    """Have it count no more: what was learned becomes what it would be if the verdict had never come.
+
+    It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
+    """
+    app.revoke.revoke(scope, feedback_id)
+    app.reads.told(scope.collection.id)
+    return _detail(app.feedback.event(scope, feedback_id), scope.collection.name)
+
+
+@router.post(
+    "/feedback/revoke",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[needs(MODERATE, takes="jobs"), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Revoke many verdicts",
+)
+def post_revoke(
+    sent: Annotated[Posted[RevokeIn], Depends(posted(RevokeIn))], response: Response, app: App, key: OptionalKey
+) -> JobAccepted:
+    """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
+
+    Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as
+    if its verdicts had never come.
+    """
+    body = sent.body
+    job_id = app.revoke.request(sent.scope, body.judge, body.since, body.before, key)
+    return accepted(job_id, body.collection, response)
+
+
+@router.post(
+    "/feedback/retry",
+    response_model=RetryOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Retry parked verdicts",
+)
+def post_retry(sent: Annotated[Posted[RetryIn], Depends(posted(RetryIn))], app: App) -> RetryOut:
+    """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
+    body = sent.body
+    return RetryOut(collection=body.collection, retried=app.feedback.retry_all(sent.scope, body.judge))
+
+
+@router.post(
+    "/feedback/{feedback_id}/retry",
+    dependencies=[needs(MODERATE)],
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=FeedbackOut,
+    responses=responses(404, 409, 422, 503),
+    summary="Retry a parked verdict",
+)
+def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackOut:
+    """Let a verdict that could not be applied wait again, with all its tries; `error` says how the last one failed.
+
+    One that is not parked is a conflict: it waits already, is applied, or is revoked.
+    """
+    return FeedbackOut(**_out(app.feedback.retry(scope, feedback_id), scope.collection.name))
+
+
+def _applied(app: App, stored: Accepted) -> Receipt:
+    """What became of the verdict, which whoever asks after its answer finds learned."""
+    receipt = app.feedback.applied(stored)
+    app.reads.told(stored.collection_id)
+    return receipt
+
+
+def _on_session(app: App, sent: Posted[FeedbackIn], session: UUID, key: str, response: Response) -> FeedbackOut:
+    """Judge a session; answered as the verdict on its own question is, with the ids of all."""
+    scope = app.access.scope(sent.body.collection, sent.scope.principal)
+    _admit(app, scope, sent.body.judge)
+    verdict = sent.body.to_verdict(scope)
+    state = app.sessions.state(scope, session)
+    receipts = app.teacher.judge(scope, state, verdict, key, wait=sent.body.wait)
+    if sent.body.wait:
+        app.reads.told(scope.collection.id)
+    if all(one.event.status in {"applied", "revoked"} for one in receipts):
+        response.status_code = status.HTTP_200_OK
+    said = _out(receipts[0], sent.body.collection)
+    complete_at = app.teacher.complete_at(scope, state, verdict)
+    ids = [one.event.id for one in receipts]
+    return FeedbackOut(**said, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
+
+
+def _admit(app: App, scope: Scope, claimed: str | None) -> None:
+    judge, _ = scope.judge(claimed)
+    app.quotas.admit(scope.principal, judge)
+
+
+def _detail(found: Detail, collection: str) -> FeedbackDetail:
+    return FeedbackDetail(**_out(found, collection), verdict=asdict(found.verdict))
+
+
+async def _stored(app: App, sent: Posted[FeedbackIn], key: str) -> Accepted:
+    if sent.scope.principal is not LOCAL:
+        await run_in_threadpool(_admit, app, sent.scope, sent.body.judge)
+    verdict = sent.body.to_verdict(sent.scope)
+    return await asyncio.wrap_future(app.intake.submit(verdict, key, announced=not sent.body.wait))
+
+
+def _out(receipt: Receipt, collection: str) -> dict[str, object]:
+    event = receipt.event
+    return {
+        "feedback_id": event.id,
+        "query_id": event.query_id,
+        "collection": collection,
+        "status": event.status,
+        "judge": event.judge,
+        "received_at": event.received_at,
+        "applied_at": event.applied_at,
+        "revoked_at": event.revoked_at,
+        "error": event.error,
+        "changes": None
+        if receipt.changes is None
+        else [ChangeOut.model_validate(change) for change in receipt.changes],
+        "keys": None if receipt.keys is None else KeyEffectOut.model_validate(receipt.keys),
+    }

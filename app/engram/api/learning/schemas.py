@@ -1,0 +1,267 @@
+"""Verdicts on the wire."""
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from engram.api.learning.references import SentenceList, named
+from engram.api.passage_keys.schemas import KeyEffectOut
+from engram.api.retrieval.expansion_schemas import ExpansionIn
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, ExternalId, Flag, JudgeName, Model, Moment
+from engram.core.filter.logged_verdict import Expansion
+from engram.services.auth.scope import Scope
+from engram.services.learning.incoming_verdict import Verdict
+
+NO_QUERY = UUID(int=0)
+_QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+_LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
+FEEDBACK_EXAMPLES: list[JsonValue] = [
+    {
+        "query_id": _QUERY_ID,
+        "collection": "sample",
+        "supporting": [{"passage_id": "titan", "text": _LAKES}],
+        "wait": True,
+    },
+    {"query_id": _QUERY_ID, "supporting": [17], "rejected": [4], "missed": [23], "partial": True},
+    {
+        "query_id": _QUERY_ID,
+        "supporting": [17],
+        "rejected": [{"sentence_id": 4, "examined": 0.25}],
+        "partial": True,
+    },
+    {"query_id": _QUERY_ID, "supporting": [], "none_helped": True},
+]
+
+
+class FeedbackIn(Model):
+    """What a judge says of one answered query."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
+
+    query_id: UUID | None = Field(default=None, description="The query that is judged.")
+    session_id: UUID | None = Field(
+        default=None,
+        description=(
+            "Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own "
+            "question whole and each sub-question with what it found."
+        ),
+    )
+    collection: CollectionName = DEFAULT_COLLECTION
+    supporting: SentenceList = Field(default_factory=list, description="Sentences that helped.")
+    rejected: SentenceList = Field(
+        default_factory=list,
+        description=(
+            "Sentences that did not help. Where that is but silence, as of a result that was not clicked, "
+            "`examined` says with what probability it was looked at: the rejection says only so much."
+        ),
+    )
+    missed: SentenceList = Field(
+        default_factory=list, description="Evidence that retrieval did not return, learned like support."
+    )
+    partial: Flag = Field(
+        default=False,
+        description="True: only what is named is judged. False: activated sentences not named count as rejected.",
+    )
+    none_helped: Flag = Field(
+        default=False,
+        description=(
+            "True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing "
+            "is named that helped and the verdict is not partial."
+        ),
+    )
+    retrieval_success: Flag | None = Field(
+        default=None,
+        description=(
+            "Whether the evidence was found. True validates the expansions; false leaves them to generation; null: "
+            "Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded "
+            "question."
+        ),
+    )
+    generation_success: Flag | None = Field(
+        default=None,
+        description=(
+            "Whether the answer was right. Where retrieval did not validate the expansions: true does, false does "
+            "not, null leaves it to `generation_score`."
+        ),
+    )
+    generation_score: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        strict=True,
+        description=(
+            "How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on "
+            "it was right."
+        ),
+    )
+    supporting_passages: list[ExternalId] = Field(
+        default_factory=list,
+        max_length=100,
+        description=(
+            "Passages that helped as a whole: their keys and the ranking learn from it; their sentences that are "
+            "not named are left alone."
+        ),
+    )
+    expansions: list[ExpansionIn] = Field(
+        default_factory=list,
+        max_length=100,
+        description=(
+            "What widened the question, as `POST /expand` gives it. Once validated, it is credited to the passages "
+            "that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in."
+        ),
+    )
+    judge: JudgeName | None = Field(
+        default=None,
+        description=(
+            "Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` "
+            "where no key is needed; to name another than the key's takes the scope `moderate`."
+        ),
+    )
+    confidence: float = Field(
+        default=1.0,
+        ge=0.01,
+        le=1,
+        strict=True,
+        description="Divides the observation noise of this verdict; has no say in what keys learn.",
+    )
+    wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
+
+    @model_validator(mode="after")
+    def _say_what_is_judged(self) -> Self:
+        if (self.query_id is None) == (self.session_id is None):
+            raise ValueError("say which query is judged, by query_id, or which session, by session_id")
+        return self
+
+    @model_validator(mode="after")
+    def _say_what_was_looked_at(self) -> Self:
+        """Whoever says that a sentence helped has looked at it."""
+        helped = (*self.supporting, *self.missed)
+        if any(not isinstance(one, int) and one.examined < 1.0 for one in helped):
+            raise ValueError("examined goes with rejected: what helped was looked at")
+        return self
+
+    @model_validator(mode="after")
+    def _say_that_none_helped(self) -> Self:
+        """A verdict that names nothing is more likely a slip than a wish to reject everything."""
+        helped = bool(self.supporting or self.missed or self.supporting_passages)
+        if self.none_helped and (helped or self.partial):
+            raise ValueError("none_helped goes neither with what helped nor with partial")
+        if not (self.none_helped or helped or self.partial):
+            raise ValueError("say what helped, or partial, or none_helped to reject all that was activated")
+        return self
+
+    def to_verdict(self, scope: Scope) -> Verdict:
+        """The verdict as the service takes it."""
+        return Verdict(
+            query_id=self.query_id or NO_QUERY,
+            scope=scope,
+            supporting=[named(reference) for reference in self.supporting],
+            rejected=[named(reference) for reference in self.rejected],
+            missed=[named(reference) for reference in self.missed],
+            partial=self.partial,
+            retrieval_success=self.retrieval_success,
+            generation_success=self.generation_success,
+            generation_score=self.generation_score,
+            supporting_passages=self.supporting_passages,
+            expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
+            judge=self.judge,
+            confidence=self.confidence,
+        )
+
+
+class RevokeIn(Model):
+    """Which verdicts to revoke: those that meet all that is said, or `all`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"judge": "crawler", "from": "2026-05-01T00:00:00Z"}]}
+    )
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    judge: JudgeName | None = Field(default=None, description="Only this judge's.")
+    since: Moment | None = Field(default=None, alias="from", description="Only those received then or later.")
+    before: Moment | None = Field(default=None, alias="to", description="Only those received before.")
+    all: Flag = Field(default=False, description="Every verdict of the collection.")
+
+    @model_validator(mode="after")
+    def _say_which(self) -> Self:
+        """An empty request is more likely a slip than a wish to revoke everything."""
+        if self.all == any(said is not None for said in (self.judge, self.since, self.before)):
+            raise ValueError("say which verdicts by judge, from or to, or else all")
+        return self
+
+
+class RetryIn(Model):
+    """Which parked verdicts to retry: all of a collection, or those of a judge."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}, {"judge": "crawler"}]})
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    judge: JudgeName | None = Field(default=None, description="Only this judge's.")
+
+
+class RetryOut(BaseModel):
+    """What a retry of many came to."""
+
+    collection: str
+    retried: int = Field(description="Verdicts that were parked and wait again.")
+
+
+class ChangeOut(BaseModel):
+    """What the event did to one state: a sentence's task or time memory, or its support for the question."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    sentence_id: int
+    channel: str = Field(description="task, time or recall")
+    target: int = Field(description="1 supported, 0 rejected")
+    observation_noise: float
+    gain: float = Field(description="Kalman gain K in [0, 1).")
+    capped: bool = Field(description="Whether a daily cap of the judge held the gain back.")
+    residual: float
+    perplexity_before: float
+    perplexity_after: float
+
+
+class FeedbackOut(BaseModel):
+    """An accepted verdict and what became of it."""
+
+    feedback_id: int
+    query_id: UUID
+    session_id: UUID | None = Field(default=None, description="The session that was judged, where one was.")
+    session_feedback_ids: list[int] = Field(
+        default_factory=list, description="All that a verdict on a session became, this one first; for revoking."
+    )
+    session_complete_at: int | None = Field(
+        default=None,
+        description=(
+            "The round after which its pool held all passages that a complete verdict supports; null: none, or the "
+            "verdict does not say."
+        ),
+    )
+    collection: str
+    status: str = Field(description="pending, applied, parked or revoked")
+    judge: str
+    received_at: datetime
+    applied_at: datetime | None
+    revoked_at: datetime | None
+    error: str | None = Field(description="Why the last try to apply it failed, or what it waits for.")
+    changes: list[ChangeOut] | None = Field(description="What it changed; null where nobody waited for it.")
+    keys: KeyEffectOut | None = Field(
+        description="What its expansions came to; null where it carried none, or nobody waited for it."
+    )
+
+
+class FeedbackDetail(FeedbackOut):
+    """An event with the verdict as it was resolved."""
+
+    verdict: dict[str, Any]
+
+
+class FeedbackPage(BaseModel):
+    """Events in order of acceptance."""
+
+    feedback: list[FeedbackOut]
+    next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
+    next_before: int | None = Field(description="The same for before, where that was given.")

@@ -1,0 +1,60 @@
+"""The record of administrative acts, to be read."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, Asker, Limit, needs
+from engram.api.problems import responses
+from engram.api.schemas import MAX_ID
+from engram.core.auth.access_keys import AUDIT
+
+router = APIRouter(tags=["audit"], route_class=Route)
+
+
+class ActOut(BaseModel):
+    """One act."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: int
+    begun_at: datetime
+    ended_at: datetime | None = Field(description="Null while it goes on, or if its process was lost.")
+    principal: str = Field(description="Who did it; of a command, `cli:` and the system's user.")
+    client: str | None = Field(description="The address it came from.")
+    request_id: str | None
+    action: str
+    target: str = Field(description="The path, or what the command was given.")
+    said: str | None = Field(description="The body, its first 2,000 characters.")
+    status: int | None = Field(description="Of the answer: below 300 it was done.")
+
+
+class ActsOut(BaseModel):
+    """Acts, the latest first."""
+
+    acts: list[ActOut]
+    next_before: int | None = Field(description="What to send as `before` for the next page; null at the end.")
+
+
+@router.get(
+    "/audit",
+    response_model=ActsOut,
+    dependencies=[needs(AUDIT, everywhere=True)],
+    responses=responses(422, 503),
+    summary="Read administrative acts",
+)
+def get_audit(
+    app: App,
+    asker: Asker,
+    before: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only acts before this one.")] = None,
+    limit: Limit = 100,
+) -> ActsOut:
+    """Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
+    found = app.acts.page(asker, before, limit)
+    return ActsOut(
+        acts=[ActOut.model_validate(act) for act in found],
+        next_before=found[-1].id if len(found) == limit else None,
+    )

@@ -1,0 +1,57 @@
+"""Another encoder for a collection."""
+
+from fastapi import APIRouter, Depends, Response, status
+from pydantic import ConfigDict, Field
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, OptionalKey, PathScope, json_body, needs
+from engram.api.jobs.routes import accepted
+from engram.api.jobs.schemas import JobAccepted
+from engram.api.problems import responses
+from engram.api.schemas import Model, Text
+from engram.core.auth.access_keys import ADMIN
+
+router = APIRouter(tags=["collections"], route_class=Route)
+
+
+class ReembedIn(Model):
+    """Which encoder a collection shall be of."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model": "all-MiniLM-L6-v2"}]})
+
+    model: Text | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="One that the service runs, by name; by default that which the collection is not of.",
+    )
+
+
+@router.post(
+    "/collections/{name}/reembed",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
+    responses=responses(400, 404, 409, 413, 415, 422, 503),
+    summary="Give a collection the vectors of another encoder",
+)
+def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
+    """Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
+
+    Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
+    ones stay: the same request for the encoder before goes back to them.
+    """
+    return accepted(app.reembed.request(scope, body.model, key), scope.collection.name, response)
+
+
+@router.delete(
+    "/collections/{name}/reembed",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[needs(ADMIN, takes="jobs")],
+    responses=responses(400, 404, 409, 422, 503),
+    summary="Give up vectors that do not serve",
+)
+def delete_reembed(response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
+    """Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then."""
+    return accepted(app.reembed.request_drop(scope, key), scope.collection.name, response)

@@ -1,0 +1,113 @@
+"""Passage keys that evolve: what they learned and why, evolutions, and the way back."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from engram.api.dependencies import App, Limit, PathScope, QueryScope, json_body, needs
+from engram.api.passage_keys.schemas import (
+    EvolveOut,
+    GenerationOut,
+    GenerationsOut,
+    KeyOut,
+    KeysOut,
+    RollbackIn,
+)
+from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
+from engram.api.problems import responses
+from engram.api.schemas import MAX_ID
+from engram.core.auth.access_keys import MODERATE, READ
+from engram.services.passage_keys.key_evolution import Standing
+
+router = APIRouter(tags=["keys"], route_class=PassageRoute)
+
+
+@router.get(
+    "/passages/{passage_id:text}/key",
+    dependencies=[needs(READ)],
+    response_model=KeyOut,
+    responses=responses(404, 422, 503),
+    summary="Read a passage's key",
+)
+def get_key(
+    passage_id: ExternalIdPath,
+    app: App,
+    scope: QueryScope,
+    limit: Annotated[int, Query(ge=1, le=100, description="Units shown, best first.")] = 20,
+) -> KeyOut:
+    """How far the key evolved, the expansions it is composed of, and the verdicts behind each of them."""
+    return KeyOut.model_validate(app.key_view.view(scope, path_text(passage_id), limit))
+
+
+@router.get(
+    "/collections/{name}/keys",
+    dependencies=[needs(READ)],
+    response_model=KeysOut,
+    responses=responses(404, 422, 503),
+    summary="Read where keys stand",
+)
+def get_keys(scope: PathScope, app: App) -> KeysOut:
+    """The serving generation of the collection's keys, and what waits for the next evolution."""
+    return _out(app.evolve.standing(scope))
+
+
+@router.post(
+    "/collections/{name}/evolve",
+    dependencies=[needs(MODERATE)],
+    response_model=EvolveOut,
+    responses=responses(404, 422, 503),
+    summary="Let keys evolve now",
+)
+def post_evolve(scope: PathScope, app: App) -> EvolveOut:
+    """Take in what waits, saturated or not. Where nothing waits nothing changes, so doing it twice does no harm."""
+    generation = app.evolve.evolve(scope)
+    app.reads.told(scope.collection.id)
+    return EvolveOut(
+        collection=scope.collection.name,
+        changed=generation is not None,
+        serving=app.evolve.standing(scope).generation if generation is None else generation.number,
+        generation=None if generation is None else GenerationOut.model_validate(generation),
+    )
+
+
+@router.get(
+    "/collections/{name}/generations",
+    dependencies=[needs(READ)],
+    response_model=GenerationsOut,
+    responses=responses(404, 422, 503),
+    summary="List evolutions",
+)
+def get_generations(
+    scope: PathScope,
+    app: App,
+    before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    limit: Limit = 100,
+) -> GenerationsOut:
+    """The collection's evolutions, the latest first, rolled back ones included."""
+    found = app.evolve.generations(scope, before, limit)
+    return GenerationsOut(
+        collection=scope.collection.name,
+        generations=[GenerationOut.model_validate(generation) for generation in found],
+        next_before=found[-1].number if len(found) == limit else None,
+    )
+
+
+@router.post(
+    "/collections/{name}/rollback",
+    response_model=KeysOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Serve another generation",
+)
+def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
+    """Serve the keys of a generation again. What it did not go on from counts no more, and nothing is deleted:
+    going to a later generation again brings it back. What waits goes on waiting.
+    """
+    standing = app.evolve.roll_back(scope, body.generation)
+    app.reads.told(scope.collection.id)
+    return _out(standing)
+
+
+def _out(standing: Standing) -> KeysOut:
+    return KeysOut(collection=standing.collection, generation=standing.generation, **asdict(standing.progress))

@@ -1,0 +1,224 @@
+"""Every error as one RFC 9457 problem document, whatever raised it."""
+
+import http
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from engram.context.errors import (
+    ConflictError,
+    EmbeddingSpaceMismatchError,
+    EngramError,
+    ForbiddenError,
+    InvalidRequestError,
+    LlmError,
+    MalformedRequestError,
+    NotFoundError,
+    NotInstalledError,
+    PayloadTooLargeError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnavailableError,
+    UnsupportedMediaTypeError,
+)
+from engram.telemetry.request_id import current
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:engram:problem:"
+RETRY_AFTER_SECONDS = "5"
+MAX_ERRORS = 100
+NAME_CHARACTERS = 200
+CHATS = "/v1/"
+"""Paths of clients that speak OpenAI's protocol."""
+
+
+class Problem(BaseModel):
+    """An RFC 9457 problem document."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="Stable identifier of the kind of problem.")
+    title: str = Field(description="The kind of problem in words.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What is wrong with this request.")
+    request_id: str | None = Field(
+        default=None, description="By which the service's log knows the request, as in the X-Request-ID header."
+    )
+    errors: list[dict[str, Any]] | None = Field(
+        default=None, description="For an invalid request: where each value is and what is wrong with it."
+    )
+
+
+# By our own words: the phrases of Python's ``http`` differ from version to version.
+_BY_STATUS: dict[int, type[EngramError]] = {
+    error.status: error
+    for error in (
+        MalformedRequestError,
+        UnauthorizedError,
+        ForbiddenError,
+        NotFoundError,
+        ConflictError,
+        PayloadTooLargeError,
+        UnsupportedMediaTypeError,
+        InvalidRequestError,
+        TooManyRequestsError,
+        LlmError,
+        UnavailableError,
+        NotInstalledError,
+    )
+}
+
+
+def responses(*statuses: int, embeds: bool = False) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI entries for the problems a route can answer; one that an LLM may fail may also find none.
+
+    Args:
+        embeds: it may embed text for a collection, which may be of another encoder.
+    """
+    titles = {status: _BY_STATUS[status].title for status in statuses}
+    if embeds:
+        title, status = EmbeddingSpaceMismatchError.title, EmbeddingSpaceMismatchError.status
+        titles[status] = f"{titles[status]} (see `type`). {title}" if status in titles else title
+    if LlmError.status in titles:
+        titles[503] = "Temporarily unavailable, or no LLM endpoint is configured (see `type`)"
+    return {
+        status: {
+            "description": titles[status],
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in titles
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Make ``app`` answer every failure with a problem document."""
+    app.add_exception_handler(EngramError, _engram)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def document(
+    status: int,
+    kind: str,
+    title: str,
+    detail: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    chats: bool = False,
+    **extra: Any,
+) -> JSONResponse:
+    """The response of one problem; ``chats``: also in the words that OpenAI's clients look for."""
+    body = _body(status, kind, title, detail, extra)
+    if chats:
+        body["error"] = {"message": detail, "type": kind, "code": status}
+    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+
+
+def content(error: EngramError) -> dict[str, Any]:
+    """One of our own errors, where it stands inside an answer."""
+    return _body(error.status, error.type, error.title, error.detail, error.extra)
+
+
+def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    body = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
+    if (request_id := current()) is not None:
+        body["request_id"] = request_id
+    return body
+
+
+def of(error: EngramError, *, chats: bool = False) -> JSONResponse:
+    """The response of one of our own errors; ``chats`` as in ``document``."""
+    headers = {}
+    if isinstance(error, UnavailableError):
+        headers["Retry-After"] = RETRY_AFTER_SECONDS
+    if isinstance(error, TooManyRequestsError) and error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_seconds)))
+    if isinstance(error, UnauthorizedError):
+        headers["WWW-Authenticate"] = "Bearer"
+    return document(
+        error.status, error.type, error.title, error.detail, headers=headers, chats=chats, **error.extra
+    )
+
+
+def _is_chat(request: Request) -> bool:
+    return request.url.path.startswith(CHATS)
+
+
+async def _engram(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, EngramError)  # noqa: S101 - registered for this class alone
+    if error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.warning("request failed", problem=error.type, detail=error.detail)
+    return of(error, chats=_is_chat(request))
+
+
+async def _validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class alone
+    chats = _is_chat(request)
+    unreadable = next((item for item in error.errors() if item["type"] == "json_invalid"), None)
+    if unreadable is not None:
+        return of(MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."), chats=chats)
+    missing = next(
+        (item for item in error.errors() if item["type"] == "missing" and item["loc"][0] == "header"), None
+    )
+    if missing is not None:
+        return of(MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."), chats=chats)
+    errors = [
+        {"loc": [str(part)[:NAME_CHARACTERS] for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
+        for item in error.errors()[:MAX_ERRORS]
+    ]
+    detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
+    invalid = InvalidRequestError(_printable(detail) or "The request is invalid.", errors=_clean(errors))
+    return of(invalid, chats=chats)
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
+    known = _BY_STATUS.get(error.status_code)
+    title = known.title if known else http.HTTPStatus(error.status_code).phrase
+    kind = known.type if known else title.lower().replace(" ", "-")
+    headers = dict(error.headers or {})
+    if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_methods(request))
+    return document(error.status_code, kind, title, str(error.detail), headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """What the path allows; Starlette names the methods of the first of its routes only."""
+    scope = {name: request.scope.get(name) for name in ("type", "path", "raw_path")}
+    scope["root_path"] = request.scope.get("root_path", "")
+    everything = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+    routes = request.app.router.routes
+    return [
+        method
+        for method in everything
+        if any(route.matches(scope | {"method": method})[0] is Match.FULL for route in routes)
+    ]
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    log.error("unexpected failure", path=request.url.path, exc_info=error)
+    return document(500, "internal", "Internal error", "Engram failed unexpectedly; the log says more.")
+
+
+def _clean(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {key: _printable(value) if isinstance(value, str) else value for key, value in item.items()}
+        | {"loc": [_printable(part) for part in item["loc"]]}
+        for item in errors
+    ]
+
+
+def _printable(text: str) -> str:
+    """The text without what UTF-8 cannot carry."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,62 @@
+"""What is told of every request: its id, in the answer and in the log, its time, and what came of it."""
+
+import time
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from engram.telemetry import metrics, tracing
+from engram.telemetry import request_id as request
+
+HEADER = "x-request-id"
+NO_ROUTE = "none"
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+
+
+class Observed:
+    """Goes around everything else, so that what is refused is told of as well."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        request_id = request.named(headers.get(HEADER))
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        status = 500
+        began = time.perf_counter()
+
+        async def marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[HEADER] = request_id
+            await send(message)
+
+        token = request.begin(request_id)
+        metrics.IN_HAND.inc()
+        try:
+            with (
+                structlog.contextvars.bound_contextvars(request_id=request_id),
+                tracing.request(method, headers) as span,
+            ):
+                try:
+                    await self._app(scope, receive, marked)
+                finally:
+                    route = route_of(scope)
+                    tracing.answered(span, method, route, status, request_id)
+        finally:
+            metrics.IN_HAND.dec()
+            metrics.REQUESTS.labels(route_of(scope), method, str(status)).inc()
+            metrics.REQUEST_SECONDS.labels(route_of(scope)).observe(time.perf_counter() - began)
+            request.end(token)
+
+
+def route_of(scope: Scope) -> str:
+    """The template of the path, whatever stands in the path itself."""
+    return str(getattr(scope.get("route"), "path", NO_ROUTE))

@@ -1,0 +1,88 @@
+"""Query expansions on the wire."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StrictInt
+
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Model, Question, Text, Whole
+from engram.core.passage_keys.expansion import Method
+from engram.services.retrieval.fallbacks import FallbackType
+
+
+class ExpansionIn(Model):
+    """A query expansion; passage keys evolve by those that a verdict validates."""
+
+    method: Text = Field(max_length=100)
+    text: Text = Field(max_length=20_000)
+
+
+EXPAND_EXAMPLES: list[JsonValue] = [
+    {"collection": "sample", "query": "Which moon of Saturn has lakes of methane?", "methods": ["prf"]},
+    {
+        "collection": "sample",
+        "query": "Which moon of Saturn has lakes of methane?",
+        "methods": ["prf", "hyde", "decomposition"],
+        "passages": 3,
+    },
+]
+
+
+def _distinct(methods: list[Method]) -> list[Method]:
+    if len(set(methods)) < len(methods):
+        raise ValueError("must not repeat a method")
+    return methods
+
+
+class ExpandIn(Model):
+    """A question to widen."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": EXPAND_EXAMPLES})
+
+    query: Question
+    collection: CollectionName = DEFAULT_COLLECTION
+    methods: Annotated[
+        list[Method],
+        Field(min_length=1, max_length=10, json_schema_extra={"uniqueItems": True}),
+        AfterValidator(_distinct),
+    ] = Field(
+        description=(
+            "'prf': the key terms of the passages found first; needs no LLM. With the configured LLM: 'hyde', a "
+            "passage that might answer; 'diver', the question refined by the passages it finds, twice; "
+            "'decomposition', the questions it depends on; 'facets', its sides with their key terms; "
+            "'contrastive', terms that tell its evidence from what resembles it; 'specification', the question "
+            "made specific; 'rewriting', the question in the words of its field; 'synonyms', other words for its "
+            "words; 'step-back', the question for its background."
+        )
+    )
+    passages: Annotated[StrictInt, Field(ge=1, le=20), Whole] = Field(
+        default=5, description="How many of the passages found first 'prf' and 'diver' learn from."
+    )
+
+
+class ExpansionOut(BaseModel):
+    """One piece of text that widens the question."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    method: Method
+    text: str
+
+
+class WarningOut(BaseModel):
+    """A step that the LLM endpoint failed, and that was done without it or left out."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    type: FallbackType
+    detail: str = Field(description="How the endpoint failed.")
+
+
+class ExpandOut(BaseModel):
+    """What widens a question, in the order of the methods; a method that finds nothing new has no entry."""
+
+    collection: str
+    query: str
+    expansions: list[ExpansionOut]
+    warnings: list[WarningOut] = Field(
+        default_factory=list, description="Methods that the endpoint failed; if it failed all, the answer is 502."
+    )

@@ -1,0 +1,154 @@
+"""Asking: queries, and answers in words."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import (
+    Answering,
+    App,
+    Asker,
+    Need,
+    Posted,
+    QueryAt,
+    json_body,
+    needs,
+    posted,
+    timed,
+)
+from engram.api.problems import Problem, content, responses
+from engram.api.retrieval.expansion_schemas import WarningOut
+from engram.api.retrieval.schemas import (
+    AnswerIn,
+    AnswerOut,
+    BatchedOut,
+    BatchIn,
+    BatchOut,
+    CitationOut,
+    EpisodeOut,
+    QueryIn,
+    QueryOut,
+)
+from engram.api.service_access import Services
+from engram.api.work_threads import Aside
+from engram.context.errors import EngramError, UnavailableError
+from engram.core.auth.access_keys import LLM, QUERY
+from engram.services.auth.scope import LOCAL, Principal
+
+router = APIRouter(tags=["queries"], route_class=Route)
+
+
+@router.post(
+    "/query",
+    response_model=QueryOut,
+    response_model_exclude_unset=False,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    summary="Retrieve passages for a question",
+)
+async def post_query(
+    sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App, answering: Answering
+) -> Response:
+    """Memory-guided retrieval over the entity-sentence-passage graph."""
+    return await _in_turn(app, answering, [sent.body], partial(_answered, app, sent))
+
+
+@router.post(
+    "/queries:batch",
+    response_model=BatchOut,
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    responses=responses(400, 413, 415, 422, 503),
+    summary="Retrieve passages for several questions",
+)
+async def post_queries(body: BatchIn, app: App, asker: Asker, need: Need, answering: Answering) -> Response:
+    """Each question as by `POST /query`, one after the other, in the time that one request has.
+
+    What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
+    """
+    return await _in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need))
+
+
+def _batch(body: BatchIn, app: Services, asker: Principal, need: str) -> BatchOut:
+    answers: list[BatchedOut] = []
+    away: UnavailableError | None = None
+    for query in body.queries:
+        try:
+            found = _found(app, asker, need, query)
+        except EngramError as error:
+            away = away or (error if isinstance(error, UnavailableError) else None)
+            answers.append(BatchedOut(problem=Problem.model_validate(content(error))))
+        else:
+            answers.append(BatchedOut(answer=found))
+    if away is not None and all(one.answer is None for one in answers):
+        raise away
+    return BatchOut(answers=answers)
+
+
+def _found(app: Services, asker: Principal, need: str, query: QueryIn) -> QueryOut:
+    """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
+    if asker is not LOCAL:
+        app.quotas.take(asker, "queries")
+    return _answered(app, Posted(query, app.access.asked(query.collection, asker, need)))
+
+
+def _answered(app: Services, sent: Posted[QueryIn]) -> QueryOut:
+    if sent.body.sufficiency == "llm":
+        sent.scope.need(LLM, "A language model that says whether the evidence suffices")
+    return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
+
+
+async def _in_turn(
+    app: Services, answering: Aside, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
+) -> Response:
+    """What answers the queries, as JSON; what may wait for a language model for most of its time takes no turn."""
+
+    def written() -> Response:  # where it was made: on the event loop all others would wait for it
+        return Response(answer().model_dump_json(by_alias=True), media_type="application/json")
+
+    asks_model = app.settings.llm_time_extraction or any(query.sufficiency == "llm" for query in queries)
+    return await (run_in_threadpool(written) if asks_model else answering.do(written))
+
+
+@router.get(
+    "/queries/{query_id}",
+    dependencies=[needs(QUERY)],
+    response_model=EpisodeOut,
+    responses=responses(404, 422, 503),
+    summary="Read an answered query",
+)
+def get_query(app: App, at: QueryAt) -> EpisodeOut:
+    """The answer as it was given, with its trace; what was deleted since is left out."""
+    episode = app.ask.episode(at.scope, at.id)
+    return EpisodeOut.model_validate(
+        {
+            **episode.answer,
+            "entities": episode.trace["entities"],
+            "trace": episode.trace,
+            "judged": episode.judged,
+            "created_at": episode.created_at,
+        }
+    )
+
+
+@router.post(
+    "/answer",
+    response_model=AnswerOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    summary="Answer a question in words",
+)
+def post_answer(sent: Annotated[Posted[AnswerIn], Depends(posted(AnswerIn))], app: App) -> AnswerOut:
+    """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
+    answer = app.answer.answer(sent.body.to_query(sent.scope))
+    return AnswerOut(
+        answer=answer.text,
+        sufficient=answer.sufficient,
+        citations=[CitationOut.model_validate(citation) for citation in answer.citations],
+        retrieval=QueryOut.model_validate(answer.retrieval),
+        warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
+    )

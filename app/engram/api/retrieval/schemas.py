@@ -1,0 +1,405 @@
+"""Queries and answers on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
+
+from engram.api.problems import Problem
+from engram.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
+from engram.api.retrieval.trace_schemas import (
+    EnoughInfluenceOut,
+    FeatureTraceOut,
+    PassageTraceOut,
+    SentenceInfluenceOut,
+)
+from engram.api.schemas import (
+    DEFAULT_COLLECTION,
+    CollectionName,
+    JsonObject,
+    Model,
+    Question,
+    Storable,
+    Text,
+    Whole,
+)
+from engram.core.filter.logged_verdict import Expansion
+from engram.core.ranking.profiles import ProfileName
+from engram.services.auth.scope import Scope
+from engram.services.retrieval.graph_walk import StopReason
+from engram.services.retrieval.query import Include, Memory, Query, Strategy, Sufficiency
+
+QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+QUERY_EXAMPLES: list[JsonValue] = [
+    {"collection": "sample", "query": QUESTION},
+    {
+        "collection": "sample",
+        "query": QUESTION,
+        "top_k": 10,
+        "arm": {"memory": "off", "profile": "paper"},
+        "filter": {"topic": "space"},
+        "include": ["trace"],
+    },
+    {
+        "collection": "sample",
+        "query": QUESTION,
+        "arm": {"strategy": "hybrid"},
+        "expansions": [{"method": "prf", "text": "pendulum clock, Huygens, Titan"}],
+    },
+]
+MAX_EXPANSIONS = 20
+MAX_QUERIES = 50
+
+
+class ArmIn(Model):
+    """Which of Engram's two arms, profiles and strategies answers."""
+
+    memory: Memory = Field(default="read", description="Whether learned state is read.")
+    profile: ProfileName = Field(
+        default="default",
+        description=(
+            "'paper': the published method, as far as docs/paper.md says; 'default': ours. "
+            "Makes no difference to strategies other than 'graph'."
+        ),
+    )
+    strategy: Strategy = Field(
+        default="graph",
+        description=(
+            "'graph': walk the entity-sentence-passage graph. The others rank passages by their keys alone, with "
+            "neither hops nor recall: 'dense' by cosine, 'lexical' by BM25, 'hybrid' by both, fused by reciprocal "
+            "ranks. With memory 'read' a passage's key is its evolved one, if it has one."
+        ),
+    )
+
+
+class QueryIn(Model):
+    """A question."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": QUERY_EXAMPLES})
+
+    query: Question
+    collection: CollectionName = DEFAULT_COLLECTION
+    top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages wanted.")
+    max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
+        default=None, description="Null: the profile's own. Only with strategy 'graph'."
+    )
+    arm: ArmIn = Field(
+        default_factory=ArmIn,
+        description="Absent: an arm of the collection's experiment, if it has one, else the defaults.",
+    )
+    unit: Text | None = Field(
+        default=None,
+        max_length=200,
+        description="Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.",
+    )
+    filter: JsonObject | None = Field(
+        default=None, description="Only passages whose metadata contain this JSON object."
+    )
+    time_constraint: Storable | None = Field(
+        default=None,
+        max_length=500,
+        description=(
+            "Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other "
+            "strategies only keep it for verdicts."
+        ),
+    )
+    sufficiency: Sufficiency | None = Field(
+        default=None,
+        description=(
+            "What may end the hops early. 'coverage': the evidence names every content word of the question, "
+            "or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after "
+            "every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so "
+            "of the sentences selected so far. 'llm': the endpoint says so. "
+            "Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'."
+        ),
+    )
+    min_sufficiency: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
+        default=None,
+        description=(
+            "If the probability that the first five passages hold all the evidence is lower, the answer has none "
+            "and says that it is insufficient. Only with strategy 'graph' and profile 'default'."
+        ),
+    )
+    include: list[Include] = Field(
+        default_factory=list,
+        max_length=10,
+        description="'sentences': all sentences of each passage; 'entities'; 'trace'.",
+    )
+    expansions: list[ExpansionIn] = Field(
+        default_factory=list,
+        max_length=MAX_EXPANSIONS,
+        description=(
+            "Widen what passage keys are compared with: all together weigh as much as the question. Entities, "
+            "sentences and what is remembered of the question go by its own words. Embedding them takes its time; "
+            "sent with a verdict instead, they evolve the keys, and later questions need none."
+        ),
+    )
+
+    def to_query(self, scope: Scope) -> Query:
+        """The question as the service takes it."""
+        return Query(
+            text=self.query,
+            scope=scope,
+            top_k=self.top_k,
+            max_hops=self.max_hops,
+            memory=self.arm.memory,
+            profile=self.arm.profile,
+            strategy=self.arm.strategy,
+            sufficiency=self.sufficiency,
+            min_sufficiency=self.min_sufficiency,
+            metadata=self.filter,
+            time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
+            include=frozenset(self.include),
+            expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
+            says_arm="arm" in self.model_fields_set,
+            unit=self.unit,
+        )
+
+
+class BatchIn(Model):
+    """Several questions in one request."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"queries": [QUERY_EXAMPLES[0], {"collection": "sample", "query": "Titan?"}]}]
+        }
+    )
+
+    queries: list[QueryIn] = Field(min_length=1, max_length=MAX_QUERIES)
+
+
+class Out(BaseModel):
+    """A response read off a service's dataclass."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class SentenceOut(Out):
+    """A sentence of an answered passage."""
+
+    sentence_id: int
+    position: int
+    text: str
+    score: float | None = Field(
+        description="Its best score in any hop or its recall prior; null if no hop selected it."
+    )
+    hops: list[int]
+
+
+class PassageHit(Out):
+    """A ranked passage with the sentences that speak for it."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    score: float
+    sentences: list[SentenceOut]
+    explored: bool = Field(
+        default=False, description="Whether it is there by chance, from below the passages wanted."
+    )
+
+
+class EntityOut(Out):
+    """A mention in the question and the entity it was aligned to."""
+
+    mention: str
+    entity_id: int
+    name: str
+    similarity: float
+
+
+class RecallOut(Out):
+    """A sentence that a verdict on a past question brought in."""
+
+    sentence_id: int
+    past_question: str | None = Field(description="Null to whom what others asked is not to be shown.")
+    similarity: float
+    support: float
+    perplexity: float
+    prior: float
+
+
+class SentenceTraceOut(Out):
+    """Every factor of a selected sentence's score: activation x semantic x task x time, over their sum."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+    score: float
+    activation: float
+    activated_by: list[str]
+    semantic: float
+    task_factor: float
+    task_perplexity: float
+    time_factor: float
+    time_perplexity: float
+    recall_prior: float
+    influences: list[SentenceInfluenceOut] = Field(
+        default_factory=list, description="The verdicts that moved it, at most 10, the strongest first."
+    )
+    influences_cut: bool = Field(default=False, description="Whether there may be more.")
+
+
+class PublishedOut(Out):
+    """What the published classifier says of all that is selected so far."""
+
+    entities: float = Field(description="Share of the question's names that it names.")
+    relevance: float = Field(
+        description="Of the sentence most about the question: by a cross-encoder, or the cosine."
+    )
+    probability: float = Field(description="That it suffices; hops end from 0.5 on.")
+
+
+class HopOut(Out):
+    """One propagation round."""
+
+    hop: int
+    entities: dict[str, float]
+    candidates: int
+    sentences: list[SentenceTraceOut]
+    coverage: float | None
+    published: PublishedOut | None = Field(
+        default=None, description="With sufficiency 'published', but of the last hop that there may be."
+    )
+
+
+class EnoughOut(Out):
+    """Why the answer is believed to be enough with its probability."""
+
+    probability: float = Field(description="The higher one of model and vouched.")
+    model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
+    vouched: float = Field(
+        description="By verdicts on nearby past questions that claimed to name all evidence, in [0, 1]."
+    )
+    features: dict[str, FeatureTraceOut] = Field(
+        description="By name (docs/enough.md). None where nothing was found."
+    )
+    events: int = Field(description="Verdicts in the weights.")
+    influences: list[EnoughInfluenceOut] = Field(
+        default_factory=list,
+        description="At most 10 of them, the strongest first; where the query asked for a trace.",
+    )
+    influences_cut: bool = Field(default=False, description="Whether there are more.")
+
+
+class TraceOut(Out):
+    """How the answer came about."""
+
+    time_constraint: str | None
+    entities: list[EntityOut]
+    recalled: list[RecallOut]
+    hops: list[HopOut]
+    passages: list[PassageTraceOut] | None = Field(
+        default=None,
+        description="What memory did to each returned passage; null where the query did not ask for a trace.",
+    )
+    enough: EnoughOut | None = Field(
+        default=None, description="Null with profile 'paper', and with strategies other than 'graph'."
+    )
+
+
+class TimingsOut(Out):
+    """Where the time went, in milliseconds."""
+
+    analyse_ms: float
+    embed_ms: float
+    search_ms: float
+    total_ms: float
+
+
+class QueryOut(Out):
+    """The answer to a query; feedback refers to it by ``query_id``."""
+
+    query_id: UUID
+    collection: str
+    query: str
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy = "graph"
+    expanded: bool = Field(default=False, description="Whether the question came with expansions.")
+    sufficiency: Sufficiency
+    hops: int
+    stop_reason: StopReason
+    passages: list[PassageHit]
+    timings: TimingsOut
+    arm: str | None = Field(
+        default=None, description="The arm of the collection's experiment that answered; null: none was given."
+    )
+    shadow: bool = Field(
+        default=False, description="Whether memory was off because the collection serves in shadow."
+    )
+    enough: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description=(
+            "With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach "
+            "it. Null with profile 'paper', and with strategies other than 'graph'."
+        ),
+    )
+    insufficient: bool = Field(
+        default=False,
+        description="Whether passages are withheld because enough is below the query's min_sufficiency.",
+    )
+    entities: list[EntityOut] | None = None
+    trace: TraceOut | None = None
+    warnings: list[WarningOut] = Field(
+        default_factory=list, description="What the LLM endpoint failed, and was done without it. Not kept."
+    )
+
+
+class BatchedOut(Out):
+    """What became of one question of several: its answer, or what was wrong with it."""
+
+    answer: QueryOut | None = None
+    problem: Problem | None = None
+
+
+class BatchOut(Out):
+    """An answer or a problem for each question, in their order."""
+
+    answers: list[BatchedOut]
+
+
+class QueryExpansionOut(Out):
+    """An expansion that a question came with."""
+
+    method: str
+    text: str
+
+
+class EpisodeOut(QueryOut):
+    """An answered query, read again, with its trace."""
+
+    expansions: list[QueryExpansionOut] = Field(
+        default_factory=list, description="What the question came with, as a verdict takes it."
+    )
+    filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to contain.")
+    judged: int = Field(description="Feedback events accepted for it.")
+    created_at: datetime
+
+
+class AnswerIn(QueryIn):
+    """A question to answer in words."""
+
+
+class CitationOut(Out):
+    """A sentence that the answer rests on."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+
+
+class AnswerOut(BaseModel):
+    """An answer in words with the sentences it cites, and the retrieval it rests on."""
+
+    answer: str = Field(description="Empty where the evidence gives no answer.")
+    sufficient: bool = Field(description="Whether the model found the evidence sufficient.")
+    citations: list[CitationOut]
+    retrieval: QueryOut
+    warnings: list[WarningOut] = Field(
+        default_factory=list, description="That the LLM endpoint failed to answer: there is what was retrieved."
+    )

@@ -1,0 +1,143 @@
+"""Types shared by the schemas. All of them refuse what Postgres cannot hold: NUL, lone surrogates, NaN."""
+
+import json
+import math
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+)
+
+from engram.api.body_reading import more_values
+from engram.core.filter.judge_names import LONGEST, PATTERN, normalised
+from engram.core.text.name_pattern import COLLECTION
+
+MAX_DEPTH = 20
+MAX_VALUES = 1_000
+"""Values in a JSON object of the caller's, as a filter or a passage's metadata."""
+MAX_JSON_BYTES = 64 * 1024
+"""And its length, written as JSON."""
+MAX_ID = 2**63 - 1
+ROW_NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
+ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+"""A date and a time with its offset."""
+
+
+class Model(BaseModel):
+    """A request body: unknown fields are mistakes, not extensions."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+def storable(text: str) -> str:
+    """The text, if UTF-8 and Postgres can hold it."""
+    if "\x00" in text:
+        raise ValueError("must not contain NUL characters")
+    try:
+        text.encode()  # not character by character: a body may hold millions
+    except UnicodeEncodeError as error:
+        raise ValueError("must not contain lone surrogates") from error
+    return text
+
+
+def whole(value: Any) -> Any:
+    """An integer written as 5.0, as it is an integer to JSON Schema and to some languages' JSON writers."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def id_text(value: Any) -> Any:
+    """A number as text: corpora number their passages, and an id is an id."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def row_number(value: Any) -> Any:
+    """An id of ours as a number, though it came as text, as ids do that went through a table or a URL."""
+    return int(value) if isinstance(value, str) and ROW_NUMBER.fullmatch(value) else whole(value)
+
+
+def not_blank(text: str) -> str:
+    """The text, if it says anything."""
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def written(value: Any) -> Any:
+    """A moment as ISO 8601 writes it: a bare number, as text as well, could be seconds or milliseconds."""
+    if not isinstance(value, str) or not ISO_8601.fullmatch(value):
+        said = "must be a date and time with its offset, like 2026-05-01T00:00:00Z"
+        raise ValueError(said)
+    return value
+
+
+def in_utc(value: datetime) -> datetime:
+    """The same moment in UTC, if the calendar has it there."""
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is beyond the calendar") from error
+
+
+def storable_json(value: Any) -> Any:
+    """A JSON value, if Postgres can hold it and it is neither nested nor long beyond reason."""
+    if more_values(value, MAX_VALUES):
+        raise ValueError(f"must not hold more than {MAX_VALUES} values")
+    _check(value, MAX_DEPTH)
+    if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_JSON_BYTES:
+        raise ValueError(f"must not be longer than {MAX_JSON_BYTES} bytes as JSON")
+    return value
+
+
+def _check(value: Any, depth: int) -> None:
+    if depth == 0:
+        raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        storable(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must not contain NaN or infinity")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            storable(key)
+            _check(item, depth - 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check(item, depth - 1)
+
+
+Storable = Annotated[str, AfterValidator(storable)]
+Text = Annotated[
+    str,
+    Field(min_length=1, json_schema_extra={"pattern": r"\S"}),
+    AfterValidator(storable),
+    AfterValidator(not_blank),
+]
+Question = Annotated[Text, Field(max_length=10_000)]
+ExternalId = Annotated[Text, Field(max_length=512)]
+NumberedId = Annotated[ExternalId, BeforeValidator(id_text, json_schema_input_type=ExternalId | StrictInt)]
+"""The same, that may come as a number."""
+JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
+JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTERN), AfterValidator(normalised)]
+"""Of a judge or a principal; comes out as it is spelled."""
+CollectionName = Annotated[str, Field(pattern=COLLECTION)]
+Whole = BeforeValidator(whole)
+Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]
+RowId = Annotated[
+    StrictInt,
+    Field(ge=1, le=MAX_ID),
+    BeforeValidator(
+        row_number,
+        json_schema_input_type=Annotated[StrictInt, Field(ge=1, le=MAX_ID)]
+        | Annotated[str, Field(pattern="^[1-9][0-9]{0,17}$")],
+    ),
+]
+Flag = StrictBool
+DEFAULT_COLLECTION = "default"

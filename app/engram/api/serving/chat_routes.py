@@ -1,0 +1,68 @@
+"""OpenAI's chat completions over a collection, for frontends that speak nothing else."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import StreamingResponse
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, Asker, Posted, json_body, needs, posted, timed
+from engram.api.problems import responses
+from engram.api.serving.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
+from engram.core.auth.access_keys import QUERY, READ
+
+router = APIRouter(tags=["chat"], route_class=Route, prefix="/v1")
+MODELS = 1_000
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The completion; with `stream` as server-sent events, `[DONE]` last.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.post(
+    "/chat/completions",
+    response_model=ChatOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | STREAMED,
+    summary="Answer in a chat",
+)
+def post_chat(sent: Annotated[Posted[ChatIn], Depends(posted(ChatIn))], app: App) -> ChatOut | StreamingResponse:
+    """As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
+
+    Where something was said before the last message, the configured LLM restates that first. What the answer rests
+    on, and the `query_id` to judge it by, stand under `engram`.
+    """
+    body = sent.body
+    answer = app.answer.answer(body.to_query(sent.scope), body.earlier())
+    completion = ChatOut.of(answer, body.model, int(time.time()))
+    if not body.stream:
+        return completion
+    return StreamingResponse(
+        _events(completion),
+        media_type="text/event-stream",
+        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+    )
+
+
+@router.get(
+    "/models",
+    response_model=ModelsOut,
+    dependencies=[needs(READ)],
+    responses=responses(503),
+    summary="List collections as models",
+)
+def get_models(app: App, asker: Asker) -> ModelsOut:
+    """The first thousand collections that may be read with the key, for a chat frontend to choose from."""
+    found = app.ingest.collections(None, MODELS, asker)
+    return ModelsOut(data=[ModelOut(id=one.name, created=0) for one in found])
+
+
+def _events(completion: ChatOut) -> Iterator[str]:
+    for chunk in completion.chunks():
+        yield f"data: {json.dumps(chunk)}\n\n"
+    yield "data: [DONE]\n\n"

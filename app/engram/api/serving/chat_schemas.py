@@ -1,0 +1,193 @@
+"""Chats in the shape of OpenAI's chat completions."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+
+from engram.api.retrieval.expansion_schemas import WarningOut
+from engram.api.retrieval.schemas import CitationOut, QueryIn
+from engram.api.schemas import CollectionName, Storable
+from engram.services.auth.scope import Scope
+from engram.services.retrieval.query import Query
+from engram.services.serving.chat_question import Turn
+from engram.services.serving.worded_answer import WordedAnswer
+
+MAX_MESSAGES = 500
+MAX_CONTENT = 100_000
+SPOKEN = ("user", "assistant")
+NOTHING = "I find no answer to that in this collection."
+UNWORDED = "The language model gave no answer. What was found:"
+
+
+class ContentPart(BaseModel):
+    """A piece of a message; only text can be answered."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: Literal["text"]
+    text: Storable = Field(max_length=MAX_CONTENT)
+
+
+class ChatMessage(BaseModel):
+    """What was said; fields that Engram has no use for are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: (
+        Annotated[Storable, Field(max_length=MAX_CONTENT)]
+        | Annotated[list[ContentPart], Field(max_length=100)]
+        | None
+    ) = None
+
+    def words(self) -> str:
+        """Its text, without white space around it."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content).strip()
+        return (self.content or "").strip()
+
+
+class ChatIn(BaseModel):
+    """A conversation whose last message is a question. Options of a model's, such as `temperature`, are ignored."""
+
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={
+            "examples": [
+                {"model": "docs", "messages": [{"role": "user", "content": "Where was Marie Curie born?"}]}
+            ]
+        },
+    )
+
+    model: CollectionName = Field(description="The collection that is asked.")
+    messages: list[ChatMessage] = Field(min_length=1, max_length=MAX_MESSAGES)
+    stream: StrictBool = False
+
+    @property
+    def collection(self) -> str:
+        return self.model
+
+    @model_validator(mode="after")
+    def _ends_with_a_question(self) -> Self:
+        if self.messages[-1].role != "user" or not self.messages[-1].words():
+            raise ValueError("the last message must be the user's, with text")
+        self.to_query_in()  # and no longer than a question may be
+        return self
+
+    def to_query_in(self) -> QueryIn:
+        """The last message as a query."""
+        return QueryIn(query=self.messages[-1].words(), collection=self.model)
+
+    def to_query(self, scope: Scope) -> Query:
+        return self.to_query_in().to_query(scope)
+
+    def earlier(self) -> list[Turn]:
+        """What user and assistant said before; instructions to a model say nothing of what is asked."""
+        spoken = [message for message in self.messages[:-1] if message.role in SPOKEN]
+        return [Turn(message.role, words) for message in spoken if (words := message.words())]
+
+
+class ChatSaid(BaseModel):
+    """The answer in words, its sources below it."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+
+
+class ChatChoice(BaseModel):
+    """There is one."""
+
+    index: Literal[0] = 0
+    message: ChatSaid
+    finish_reason: Literal["stop"] = "stop"
+
+
+class ChatGrounds(BaseModel):
+    """What the answer rests on: not in OpenAI's shape, and what a verdict needs."""
+
+    query_id: str = Field(description="For `POST /feedback`.")
+    question: str = Field(
+        description="As it was asked of the collection, where earlier messages had a say restated."
+    )
+    sufficient: bool
+    enough: float | None
+    citations: list[CitationOut]
+    warnings: list[WarningOut]
+
+
+class ChatOut(BaseModel):
+    """A chat completion."""
+
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int = Field(description="Unix time in seconds.")
+    model: str
+    choices: list[ChatChoice]
+    engram: ChatGrounds
+
+    @classmethod
+    def of(cls, answer: WordedAnswer, collection: str, created: int) -> Self:
+        found = answer.retrieval
+        return cls(
+            id=f"chatcmpl-{found.query_id}",
+            created=created,
+            model=collection,
+            choices=[ChatChoice(message=ChatSaid(content=_content(answer)))],
+            engram=ChatGrounds(
+                query_id=str(found.query_id),
+                question=found.query,
+                sufficient=answer.sufficient,
+                enough=found.enough,
+                citations=[CitationOut.model_validate(citation) for citation in answer.citations],
+                warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
+            ),
+        )
+
+    def chunks(self) -> list[dict[str, Any]]:
+        """The completion as `stream` gives it: who speaks, what is said, and that it ends."""
+        head = {"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model}
+        said = self.choices[0].message
+        deltas: list[tuple[dict[str, Any], str | None]] = [
+            ({"role": said.role}, None),
+            ({"content": said.content}, None),
+            ({}, "stop"),
+        ]
+        chunks = [
+            {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": end}]} for delta, end in deltas
+        ]
+        chunks[-1]["engram"] = self.engram.model_dump(mode="json")
+        return chunks
+
+
+class ModelOut(BaseModel):
+    """A collection, as a model."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = Field(description="0: a collection does not know when it was made.")
+    owned_by: Literal["engram"] = "engram"
+
+
+class ModelsOut(BaseModel):
+    """The collections that may be asked."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelOut]
+
+
+def _content(answer: WordedAnswer) -> str:
+    """The answer with its sources; without one, what was found or that there is nothing."""
+    if answer.text:
+        return _with_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
+    if any(warning.type == "not-answered" for warning in answer.warnings):
+        found = [
+            (passage.passage_id, said.text) for passage in answer.retrieval.passages for said in passage.sentences
+        ]
+        return _with_sources(UNWORDED, found) if found else NOTHING
+    return NOTHING
+
+
+def _with_sources(words: str, sources: list[tuple[str, str]]) -> str:
+    if not sources:
+        return words
+    return words + "\n\n" + "\n".join(f"[{n}] {passage}: {text}" for n, (passage, text) in enumerate(sources, 1))

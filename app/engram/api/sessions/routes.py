@@ -1,0 +1,219 @@
+"""Sessions: started, read, followed as they go, gone on with, cancelled."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query, Response, status
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import (
+    App,
+    Limit,
+    OptionalKey,
+    Posted,
+    PostedTo,
+    QueryScope,
+    SessionAt,
+    json_body,
+    needs,
+    posted,
+    posted_to_session,
+)
+from engram.api.problems import responses
+from engram.api.sessions.schemas import (
+    ListedSessionOut,
+    RoundIn,
+    RoundOut,
+    SessionAccepted,
+    SessionIn,
+    SessionOut,
+    SessionsOut,
+)
+from engram.core.auth.access_keys import QUERY
+from engram.core.planning.session import Status
+from engram.services.auth.scope import Scope
+from engram.services.sessions.session_views import Progress
+
+router = APIRouter(tags=["sessions"], route_class=Route)
+
+POLL_SECONDS = 0.2
+KEEP_ALIVE_SECONDS = 15.0
+"""After which a stream on which nothing happened says so, lest somebody between closes it."""
+EVENT = {
+    "type": "object",
+    "description": "Each of the events.",
+    "properties": {
+        "event": {"type": "string", "enum": ["round", "end"]},
+        "id": {"type": "string"},
+        "data": {
+            "type": "string",
+            "description": "JSON: of a round as the session shows it, of the end the session.",
+        },
+    },
+    "required": ["event", "data"],
+}
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": (
+            "Server-sent events: a `round` for each round, whose id is its number, then `end`, with the session. "
+            "Send the last id that you have as `Last-Event-ID` to go on after it."
+        ),
+        "content": {"text/event-stream": {"schema": EVENT}},
+    }
+}
+_ENDED: dict[int | str, dict[str, Any]] = {
+    200: {"model": SessionOut, "description": "It was waited for, and has ended."}
+}
+
+
+@router.post(
+    "/sessions",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SessionAccepted | SessionOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED,
+    summary="Start a session",
+)
+def post_session(
+    sent: Annotated[Posted[SessionIn], Depends(posted(SessionIn))], response: Response, app: App, key: OptionalKey
+) -> SessionAccepted | SessionOut:
+    """Take a question that one retrieval may not answer, and go through rounds until it is covered or a budget
+    spent.
+
+    A worker does the rounds, or this request with `wait`: then it is answered with the session.
+    """
+    session = app.sessions.start(sent.scope, sent.body.to_session(), key)
+    return _answered(app, sent.scope, session, response, wait=sent.body.wait)
+
+
+@router.get(
+    "/sessions",
+    response_model=SessionsOut,
+    dependencies=[needs(QUERY)],
+    responses=responses(404, 422, 503),
+    summary="List sessions",
+)
+def get_sessions(
+    app: App,
+    scope: QueryScope,
+    status: Annotated[Status | None, Query()] = None,
+    before: Annotated[UUID | None, Query(description="A session: only those begun before it.")] = None,
+    limit: Limit = 100,
+) -> SessionsOut:
+    """The collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
+    found = app.sessions.page(scope, status, before, limit)
+    return SessionsOut(
+        collection=scope.collection.name,
+        sessions=[ListedSessionOut.of(one) for one in found],
+        next_before=found[-1].id if len(found) == limit else None,
+    )
+
+
+@router.get(
+    "/sessions/{session_id}",
+    response_model=SessionOut,
+    dependencies=[needs(QUERY)],
+    responses=responses(404, 422, 503),
+    summary="Read a session",
+)
+def get_session(app: App, at: SessionAt) -> SessionOut:
+    """The session whole: its pool with citations, its rounds, why it stopped and what it cost."""
+    return SessionOut.of(app.sessions.read(at.scope, at.id))
+
+
+@router.get(
+    "/sessions/{session_id}/events",
+    response_class=StreamingResponse,
+    dependencies=[needs(QUERY)],
+    responses=responses(404, 422, 503) | EVENTS,
+    summary="Follow a session",
+)
+def get_events(
+    app: App,
+    at: SessionAt,
+    last_event_id: Annotated[int, Header(ge=0, le=10_000, description="Rounds that you have seen.")] = 0,
+) -> StreamingResponse:
+    """Rounds as they come, as server-sent events, until the session ends."""
+    first = app.sessions.progress(at.scope, at.id, last_event_id)  # there is none: say so while it can be said
+    return StreamingResponse(
+        _events(app, at.scope, at.id, last_event_id, first),
+        media_type="text/event-stream",
+        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+    )
+
+
+@router.post(
+    "/sessions/{session_id}/rounds",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=SessionAccepted | SessionOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
+    responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED,
+    summary="Run one more round",
+)
+def post_round(
+    sent: Annotated[PostedTo[RoundIn], Depends(posted_to_session(RoundIn))], response: Response, app: App
+) -> SessionAccepted | SessionOut:
+    """Have a session that stopped do one more round: with a sub-question or evidence of yours, or as its planner
+    would.
+
+    One that runs, was cancelled or has spent its budget is a conflict.
+    """
+    app.sessions.go_on(sent.scope, sent.id, sent.body.question, sent.body.named)
+    return _answered(app, sent.scope, sent.id, response, wait=sent.body.wait)
+
+
+@router.delete(
+    "/sessions/{session_id}",
+    response_model=SessionOut,
+    dependencies=[needs(QUERY)],
+    responses=responses(404, 422, 503),
+    summary="Cancel a session",
+)
+def delete_session(app: App, at: SessionAt) -> SessionOut:
+    """Have the session end. What its rounds found stays; a round that is in hand is not kept."""
+    return SessionOut.of(app.sessions.cancel(at.scope, at.id))
+
+
+def _answered(
+    app: App, scope: Scope, session: UUID, response: Response, *, wait: bool
+) -> SessionAccepted | SessionOut:
+    shown = app.sessions.wait(scope, session) if wait else None
+    if shown is not None and shown.stored.status != "running":
+        response.status_code = status.HTTP_200_OK
+        return SessionOut.of(shown)
+    name = scope.collection.name
+    url = f"/sessions/{session}?collection={name}"
+    response.headers["Location"] = url
+    return SessionAccepted(
+        session_id=session,
+        collection=name,
+        status_url=url,
+        events_url=f"/sessions/{session}/events?collection={name}",
+    )
+
+
+async def _events(app: App, scope: Scope, session: UUID, after: int, first: Progress) -> AsyncIterator[str]:
+    """The stream: each poll is one short look, so that a stream holds neither a thread nor a connection."""
+    progress, quiet = first, 0.0
+    while True:
+        for one in progress.rounds:
+            after, quiet = one.number, 0.0
+            yield _event("round", RoundOut.of(one).model_dump_json(), one.number)
+        if progress.status != "running":
+            shown = await run_in_threadpool(app.sessions.read, scope, session)
+            yield _event("end", SessionOut.of(shown).model_dump_json(), after)
+            return
+        await asyncio.sleep(POLL_SECONDS)
+        quiet += POLL_SECONDS
+        if quiet >= KEEP_ALIVE_SECONDS:
+            quiet = 0.0
+            yield ": nothing yet\n\n"
+        progress = await run_in_threadpool(app.sessions.progress, scope, session, after)
+
+
+def _event(kind: str, data: str, number: int) -> str:
+    return f"event: {kind}\nid: {number}\ndata: {data}\n\n"

@@ -1,0 +1,222 @@
+"""Limits on how much is asked at once and how often, by principal, or by address where nobody is known.
+
+A request is refused before its body is read: 429 where its principal asks too much, 503 where all together do, both
+with Retry-After. A slot is held only from the end of the body on, so that whoever sends slowly keeps none.
+"""
+
+import asyncio
+import math
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from engram.api import console_files, problems
+from engram.api.request_principal import asker, client
+from engram.api.work_threads import Aside
+from engram.context.errors import TooManyRequestsError, UnavailableError
+from engram.core.auth.token_bucket import Taken
+from engram.services.auth.rate_limits import Rates
+from engram.services.auth.scope import LOCAL
+from engram.telemetry import metrics
+
+FREE = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
+STREAMED = frozenset({"/passages"})
+"""Paths whose requests take no slot: they wait for their client for most of their time."""
+ASKING_AT_ONCE = 8
+"""Threads that ask Redis."""
+BUSY_SECONDS = 2
+"""When to come again after a refusal that does not know better."""
+_ASKING = Aside("engram-rates", ASKING_AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Requests in hand in this process.
+
+    Attributes:
+        each: of one principal; 0: any number.
+        working: of all together; 0: any number.
+        waiting: that wait for one of these to end.
+        wait_seconds: for how long.
+    """
+
+    each: int
+    working: int
+    waiting: int
+    wait_seconds: float
+
+
+class Slots:
+    """So many at once, and so many that wait, in their order."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._working = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    async def take(self) -> bool:
+        """Wait for a slot; False if too many wait already, or it took too long."""
+        if self._working < self._bounds.working or not self._bounds.working:
+            self._working += 1
+            return True
+        if len(self._queue) >= self._bounds.waiting:
+            return False
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(mine)
+        metrics.WAITING.inc()
+        try:
+            await asyncio.wait_for(asyncio.shield(mine), self._bounds.wait_seconds)
+        except TimeoutError:
+            return self._gave_up(mine)
+        except BaseException:
+            if self._gave_up(mine):
+                self.free()
+            raise
+        finally:
+            metrics.WAITING.dec()
+        return True
+
+    def _gave_up(self, mine: "asyncio.Future[None]") -> bool:
+        """Leave the queue; True if a slot came at the last moment, which is then held."""
+        if mine.done():
+            return True
+        self._queue.remove(mine)
+        mine.cancel()
+        return False
+
+    def free(self) -> None:
+        """Give the slot to whoever waits longest, or back."""
+        if self._queue:
+            self._queue.popleft().set_result(None)
+        else:
+            self._working -= 1
+
+
+class Throttle:
+    """Serves requests within limits."""
+
+    def __init__(self, app: ASGIApp, bounds: Bounds, rates: Rates | None) -> None:
+        """``rates``: None if nobody is asked how often."""
+        self._app = app
+        self._bounds = bounds
+        self._rates = rates
+        self._slots = Slots(bounds)
+        self._in_hand: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["path"] in FREE or console_files.is_console(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        who = _name(scope)
+        if self._bounds.each and self._in_hand[who] >= self._bounds.each:
+            error = TooManyRequestsError(
+                f"At most {self._bounds.each} requests of yours may be in hand at once.", BUSY_SECONDS
+            )
+            await _refuse(error, "concurrency", {}, scope, receive, send)
+            return
+        self._in_hand[who] += 1
+        try:
+            await self._rated(who, scope, receive, send)
+        finally:
+            self._in_hand[who] -= 1
+            if not self._in_hand[who]:
+                del self._in_hand[who]
+
+    async def _rated(self, who: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._rates is None:
+            await self._slotted(scope, receive, send)
+            return
+        taken = await _ASKING.do(self._rates.take, who)
+        told = _headers(self._rates, taken)
+        if not taken.allowed:
+            error = TooManyRequestsError(
+                f"At most {self._rates.rate:g} requests a second are answered.", taken.retry_seconds
+            )
+            await _refuse(error, "rate", told, scope, receive, send)
+            return
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in told.items():
+                    headers[name] = value
+            await send(message)
+
+        await self._slotted(scope, receive, marked)
+
+    async def _slotted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in STREAMED or not self._bounds.working:
+            await self._app(scope, receive, send)
+            return
+        held = False
+
+        async def whole() -> Message:
+            nonlocal held
+            message = await receive()
+            if not held and message["type"] == "http.request" and not message.get("more_body", False):
+                if not await self._slots.take():
+                    raise _busy()  # which FastAPI lets through its reading of the body
+                held = True
+            return message
+
+        try:
+            if _has_body(scope):
+                await self._app(scope, whole, send)
+                return
+            held = await self._slots.take()
+            if held:
+                await self._app(scope, receive, send)
+            else:
+                await _refuse(UnavailableError(_BUSY), "queue", {}, scope, receive, send)
+        finally:
+            if held:
+                self._slots.free()
+
+
+_BUSY = "There are too many requests; this one was not begun."
+
+
+def _busy() -> HTTPException:
+    metrics.REFUSED.labels("queue").inc()
+    return HTTPException(UnavailableError.status, _BUSY, headers={"Retry-After": str(BUSY_SECONDS)})
+
+
+def _name(scope: Scope) -> str:
+    """Whose limits the request counts against."""
+    principal = asker(scope)
+    return f"{principal.tenant}/{principal.name}" if principal != LOCAL else f"at {client(scope)}"
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
+
+def _headers(rates: Rates, taken: Taken) -> Mapping[str, str]:
+    """By the IETF's draft on RateLimit header fields: the bucket as quota, the time it fills in as window."""
+    return {
+        "ratelimit-policy": f'"requests";q={int(rates.burst)};w={math.ceil(rates.burst / rates.rate)}',
+        "ratelimit": f'"requests";r={taken.left};t={math.ceil(taken.full_seconds)}',
+    }
+
+
+async def _refuse(
+    error: TooManyRequestsError | UnavailableError,
+    limit: Literal["concurrency", "rate", "queue"],
+    told: Mapping[str, str],
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+) -> None:
+    metrics.REFUSED.labels(limit).inc()
+    answer = problems.of(error, chats=scope["path"].startswith(problems.CHATS))
+    if isinstance(error, UnavailableError):
+        answer.headers["Retry-After"] = str(BUSY_SECONDS)
+    answer.headers.update(told)
+    await answer(scope, receive, send)

@@ -1,0 +1,117 @@
+"""The ``engram`` command: run the service, and talk to a running one."""
+
+import gc
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from typer.main import get_command
+
+from engram.cli import (
+    access_commands,
+    ask_command,
+    audit_command,
+    backup_commands,
+    check_sessions_command,
+    distribute_command,
+    doctor_command,
+    evaluate_command,
+    explanation_commands,
+    fact_commands,
+    fit_command,
+    fit_stop_command,
+    graph_commands,
+    import_command,
+    ingest_commands,
+    job_commands,
+    judge_commands,
+    maintain_command,
+    parked_commands,
+    passage_key_commands,
+    process_commands,
+    query_commands,
+    replay_command,
+    report_command,
+    revocation_commands,
+    serving_commands,
+    session_list_command,
+    status_commands,
+    sufficiency_command,
+    trajectory_commands,
+)
+from engram.cli.terminal import cli, complain
+from engram.context.errors import EngramError
+
+__all__ = [
+    "access_commands",
+    "ask_command",
+    "audit_command",
+    "backup_commands",
+    "check_sessions_command",
+    "cli",
+    "command",
+    "distribute_command",
+    "doctor_command",
+    "sufficiency_command",
+    "evaluate_command",
+    "explanation_commands",
+    "fact_commands",
+    "fit_command",
+    "fit_stop_command",
+    "graph_commands",
+    "import_command",
+    "ingest_commands",
+    "job_commands",
+    "judge_commands",
+    "passage_key_commands",
+    "status_commands",
+    "main",
+    "maintain_command",
+    "parked_commands",
+    "replay_command",
+    "process_commands",
+    "report_command",
+    "query_commands",
+    "serving_commands",
+    "session_list_command",
+    "trajectory_commands",
+    "revocation_commands",
+]
+
+
+OBJECTS = 10_000
+"""Made between two looks for garbage. Python's own 700 cost a fourth of a start, and 2% of a query."""
+
+
+@cache
+def command() -> Callable[[], Any]:
+    """The commands put together, which takes as long as what most of them do."""
+    return get_command(cli)
+
+
+def main() -> None:
+    """Run the command line; a failure is one line and exit code 1."""
+    gc.set_threshold(OBJECTS)
+    try:
+        command()()
+    except EngramError as error:
+        complain(f"engram: {error.detail}")
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        complain(f"engram: {error.filename}: {error.strerror}")
+        sys.exit(1)
+    except ValueError as error:  # pydantic's class, which only those need to import who read settings
+        if getattr(error, "title", None) != "Settings":
+            raise
+        complain(f"engram: setting {_first_mistake(error)}")
+        sys.exit(1)
+
+
+def _first_mistake(error: Any) -> str:
+    mistake = error.errors(include_input=False, include_url=False)[0]
+    name = ".".join(str(part) for part in mistake["loc"])
+    variable = name if name.isupper() else f"ENGRAM_{name.upper()}"
+    return f"{variable}: {mistake['msg']}"

@@ -1,0 +1,217 @@
+"""Commands about access: keys and tenants. They go straight to the database, so that the first key can be made."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engram.cli.http_client import ClientError
+from engram.cli.terminal import RUN, JsonOption, cli, complain, say, say_json, say_table, settings
+
+if TYPE_CHECKING:
+    from engram.services.auth.access_key_service import Key, KeysService
+
+access = typer.Typer(no_args_is_help=True, help="Access keys and tenants.")
+cli.add_typer(access, name="access", rich_help_panel=RUN)
+
+TenantOption = Annotated[str, typer.Option("--tenant", help="Whose it is; made if it is not there.")]
+HEADINGS = ("id", "name", "judge", "ends in", "scopes", "expires", "state")
+QUOTAS = ("passages", "queries", "verdicts", "llm_tokens", "jobs", "judges")
+
+
+@contextmanager
+def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
+    """``act``: what is done, where it is to be recorded, to what."""
+    from engram.runtime.container import application
+
+    with application(settings()) as services, services.acts.on_command(act, target) if act else nullcontext():
+        yield services.access_keys
+
+
+@cli.command(rich_help_panel=RUN)
+def keygen(
+    name: Annotated[str, typer.Argument(help="Whose key it is.")],
+    scopes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scope",
+            "-s",
+            help="What it allows: query, read, ingest, judge, audit, moderate, vouch, llm, admin (all of them); on "
+            "one collection as docs:query. Repeatable; query, read, ingest and judge everywhere by default.",
+        ),
+    ] = None,
+    judge: Annotated[str | None, typer.Option(help="Whose its verdicts are; by default its own.")] = None,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Its judge counts in full from its first verdict on.")
+    ] = False,
+    llm_tokens: Annotated[
+        int | None, typer.Option(min=0, help="What a language model may read and write for it on a day.")
+    ] = None,
+    days: Annotated[float | None, typer.Option(min=0.001, help="For how long it counts.")] = None,
+    tenant: TenantOption = "local",
+    as_json: JsonOption = False,
+) -> None:
+    """Make an access key and print it, this once: what the service keeps is only its hash."""
+    from engram.services.auth.access_key_service import Wanted
+    from engram.services.auth.scope import LOCAL
+
+    wanted = Wanted(
+        name=name,
+        scopes=_scopes(scopes or ["query", "read", "ingest", "judge"]),
+        judge=judge,
+        trusted=trusted,
+        llm_tokens=llm_tokens,
+        days=days,
+    )
+    with _keys("keygen", f"{name} of {tenant}: {' '.join(scopes or ())}") as service:
+        made = service.make(LOCAL, wanted, tenant)
+    _say_made(made.key, made.stored, as_json)
+
+
+@access.command("list")
+def list_keys(
+    tenant: TenantOption = "local",
+    after: Annotated[int, typer.Option(min=0, help="Keys after this id.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Keys shown.")] = 100,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a tenant's keys, but for the keys themselves."""
+    from engram.services.auth.scope import LOCAL
+
+    with _keys() as service:
+        found = service.page(LOCAL, after, limit, tenant)
+    if as_json:
+        say_json({"keys": [_plain(key) for key in found]})
+    elif not found:
+        say(f"{tenant}: no keys")
+    else:
+        say_table([HEADINGS, *map(_cells, found)], "><<<<<<")
+
+
+@access.command("rotate")
+def rotate(
+    key_id: Annotated[int, typer.Argument(help="The key's id.")],
+    grace: Annotated[float, typer.Option(min=0, help="Seconds that the old one counts beside the new one.")] = 0.0,
+    tenant: TenantOption = "local",
+    as_json: JsonOption = False,
+) -> None:
+    """Let another key follow one, with the same scopes, and print it, this once."""
+    from engram.services.auth.scope import LOCAL
+
+    with _keys("rotate key", f"{key_id} of {tenant}") as service:
+        made = service.rotate(LOCAL, key_id, grace, tenant)
+    _say_made(made.key, made.stored, as_json)
+
+
+@access.command("revoke")
+def revoke_key(
+    key_id: Annotated[int, typer.Argument(help="The key's id.")],
+    tenant: TenantOption = "local",
+    as_json: JsonOption = False,
+) -> None:
+    """Have a key count no more."""
+    from engram.services.auth.scope import LOCAL
+
+    with _keys("revoke key", f"{key_id} of {tenant}") as service:
+        revoked = service.revoke(LOCAL, key_id, tenant)
+    if as_json:
+        say_json(_plain(revoked))
+    else:
+        say(f"key {revoked.id} of {revoked.name}: revoked")
+
+
+@access.command("tenants")
+def list_tenants(as_json: JsonOption = False) -> None:
+    """Show tenants, what they hold and what they may have."""
+    with _keys() as service:
+        found = service.tenants()
+    if as_json:
+        say_json({"tenants": [asdict(tenant) for tenant in found]})
+        return
+    rows = [
+        (one.name, str(one.collections), str(one.passages), str(one.keys), *_quota_cells(asdict(one.quotas)))
+        for one in found
+    ]
+    say_table(
+        [("tenant", "collections", "passages", "keys", *(f"max {name}" for name in QUOTAS)), *rows], "<" + ">" * 9
+    )
+
+
+@access.command("tenant")
+def set_tenant(
+    name: Annotated[str, typer.Argument(help="The tenant's name.")],
+    passages: Annotated[int | None, typer.Option(min=0, help="Passages it may hold.")] = None,
+    queries: Annotated[int | None, typer.Option(min=0, help="Queries a day (UTC).")] = None,
+    verdicts: Annotated[int | None, typer.Option(min=0, help="Verdicts a day.")] = None,
+    llm_tokens: Annotated[int | None, typer.Option(min=0, help="Tokens a day of a language model.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=0, help="Jobs open at a time.")] = None,
+    judges: Annotated[int | None, typer.Option(min=0, help="Judges that it may have.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a tenant, or set its quotas anew: what is left out is not bounded."""
+    from engram.storage.auth.tenants import Quotas
+
+    quotas = Quotas(passages, queries, verdicts, llm_tokens, jobs, judges)
+    with _keys("set tenant", name) as service:
+        service.set_tenant(name, quotas)
+    if as_json:
+        say_json({"name": name, "quotas": asdict(quotas)})
+    else:
+        say(f"tenant {name}: set")
+
+
+@access.command("remove-tenant")
+def remove_tenant(
+    name: Annotated[str, typer.Argument(help="The tenant's name.")],
+    confirm: Annotated[str, typer.Option(help="Its name once more: there is no way back.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Remove a tenant with all that it has: collections and what they learned, keys, quotas, acts."""
+    from engram.runtime.container import application
+
+    with application(settings()) as services, services.acts.on_command("remove tenant", name):
+        services.closing.close(name, confirm)
+        while name not in services.closing.run():  # a worker may be at it as well
+            if name not in {tenant.name for tenant in services.access_keys.tenants()}:
+                break
+    if as_json:
+        say_json({"name": name, "removed": True})
+    else:
+        say(f"tenant {name}: removed")
+
+
+def _scopes(given: Sequence[str]) -> dict[str, list[str]]:
+    """Collection, or "*" -> scopes, of ``docs:query`` and ``query``."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        collection, _, scope = text.rpartition(":")
+        if not scope:
+            raise ClientError(f"--scope {text!r}: say a scope, or COLLECTION:SCOPE.")
+        found.setdefault(collection or "*", []).append(scope)
+    return found
+
+
+def _say_made(key: str, stored: "Key", as_json: bool) -> None:
+    if as_json:
+        say_json({"key": key} | _plain(stored))
+        return
+    say(key)
+    complain(f"key {stored.id} of {stored.name}, tenant {stored.tenant}: shown this once; keep it safe")
+
+
+def _plain(key: "Key") -> dict[str, Any]:
+    row = asdict(key)
+    return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in row.items()}
+
+
+def _cells(key: "Key") -> tuple[str, ...]:
+    allowed = "; ".join(f"{where}: {' '.join(scopes)}" for where, scopes in key.scopes.items())
+    expires = "-" if key.expires_at is None else key.expires_at.isoformat(timespec="seconds")
+    state = "counts" if key.revoked_at is None else "revoked"
+    return str(key.id), key.name, key.judge, key.hint, allowed, expires, state
+
+
+def _quota_cells(quotas: dict[str, int | None]) -> list[str]:
+    return ["-" if quotas[name] is None else str(quotas[name]) for name in QUOTAS]

@@ -1,0 +1,117 @@
+"""How an answer and a verdict read: titles and text, why there is nothing, what supported and what was rejected."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engram.cli.explanation_commands import say_passage_causes, say_sentence_causes, short
+from engram.cli.http_client import Client, path_of
+from engram.cli.terminal import counted, say
+
+TEXT = 200
+"""Characters shown of a passage that no sentence speaks for, or of a sentence in a verdict."""
+
+LEGEND = (
+    "score: activation x semantic x task x time, over the sum of all candidates' products",
+    "activation: how strongly the names in the question, or those found by earlier hops, lead to the sentence",
+    "semantic: how near it is to the question; task, time: how near what verdicts taught of it is (1: nothing yet)",
+    "recall: what verdicts on nearby past questions say of it; perplexity: 1 knows nothing, 0 is sure",
+)
+PASSAGE_LEGEND = (
+    "features: what makes a passage's score, each with its weight; learned weights: what verdicts changed of them"
+)
+
+
+def say_answer(answer: Mapping[str, Any]) -> None:
+    """Passages with their titles and the sentences that speak for them; the trace, where there is one."""
+    arm = "" if answer["arm"] is None else f", arm {answer['arm']}"
+    shadow = ", in shadow" if answer["shadow"] else ""
+    enough = "" if answer["enough"] is None else f", enough {answer['enough']:.0%}"
+    hops = counted(answer["hops"], "hop")
+    say(f"query {answer['query_id']}: {hops}, {answer['stop_reason']}{arm}{shadow}{enough}")
+    for rank, passage in enumerate(answer["passages"], start=1):
+        by_chance = "  (explored)" if passage["explored"] else ""
+        title = f"  {short(passage['title'], 80)}" if passage["title"] else ""
+        say(f"{rank}. {passage['passage_id']}  {passage['score']:.3f}{by_chance}{title}")
+        for sentence in passage["sentences"]:
+            say(f"     [{sentence['sentence_id']}] {sentence['text']}")
+        if not passage["sentences"]:
+            say(f"     {short(passage['text'], TEXT)}")
+    if answer["trace"] is not None:
+        _say_trace(answer["trace"])
+
+
+def _say_trace(trace: Mapping[str, Any]) -> None:
+    for hop in trace["hops"]:
+        say(f"hop {hop['hop']}: {counted(hop['candidates'], 'candidate')} from {', '.join(hop['entities'])}")
+        for row in hop["sentences"]:
+            say(
+                f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x "
+                f"semantic {row['semantic']:.3f} x task {row['task_factor']:.3f} x time "
+                f"{row['time_factor']:.3f} (normalised), recall {row['recall_prior']:.3f}, by {row['activated_by']}"
+            )
+            say_sentence_causes(row)
+    say_passage_causes(trace["passages"])
+    said = [*(LEGEND if trace["hops"] else ()), *((PASSAGE_LEGEND,) if trace["passages"] else ())]
+    for line in said:
+        say(f"# {line}")
+
+
+def why_nothing(client: Client, answer: Mapping[str, Any], sought: Mapping[str, Any] | None) -> str:
+    """Why an answer has no passage, and what to try."""
+    name = answer["collection"]
+    if answer["insufficient"]:
+        return f"Nothing is shown, since it is enough with {answer['enough'] or 0:.0%} only: see docs/enough.md."
+    held = client.send("GET", path_of("collections", name))["passage_count"]
+    if not held:
+        page = client.send("GET", path_of("collections", name, "jobs"), params={"limit": 20})
+        busy = [job for job in page["jobs"] if job["status"] in {"receiving", "queued", "running"}]
+        return (
+            f"{name} holds no passage yet: {len(busy)} jobs are under way (engram jobs -c {name})."
+            if busy
+            else f"{name} holds no passage: engram ingest FILE -c {name}"
+        )
+    if sought is not None:
+        return (
+            f"None of the {held} passages of {name} that are near the question has metadata with "
+            f"{json.dumps(sought, ensure_ascii=False)}: see the metadata of one with engram passages -c {name}."
+        )
+    return (
+        f"Nothing in the {held} passages of {name} shares a name or a meaning with the question: try other words, "
+        "or --strategy hybrid."
+    )
+
+
+def say_changes(client: Client, receipt: Mapping[str, Any]) -> None:
+    """Each sentence of a verdict under what it said of it, with its text and what that changed."""
+    where = {"collection": receipt["collection"]}
+    verdict = client.send("GET", f"/feedback/{receipt['feedback_id']}", params=where)["verdict"]
+    answer = client.send("GET", f"/queries/{receipt['query_id']}", params=where)
+    texts = dict(_texts(answer))
+    for sentence in verdict["missed"]:  # which the answer does not hold
+        if sentence not in texts:
+            texts[sentence] = client.send("GET", f"/sentences/{sentence}/memory", params=where | {"limit": 1})[
+                "text"
+            ]
+    changes: dict[int, list[Mapping[str, Any]]] = {}
+    for change in receipt["changes"] or ():
+        changes.setdefault(change["sentence_id"], []).append(change)
+    missed = set(verdict["missed"])
+    for said, sentences in (("supported", verdict["supports"]), ("rejected", verdict["rejects"])):
+        say(f"     {said}:{'' if sentences else ' none'}")
+        for sentence in sentences:
+            remark = " (retrieval missed it)" if sentence in missed else ""
+            say(f"     [{sentence}]{remark} {short(texts.get(sentence, ''), TEXT)}".rstrip())
+            for change in changes.get(sentence, ()):
+                held = ", held back by a cap" if change["capped"] else ""
+                say(
+                    f"          [{sentence}] {change['channel']}: gain {change['gain']:.3f}, perplexity "
+                    f"{change['perplexity_before']:.3f} -> {change['perplexity_after']:.3f}{held}"
+                )
+
+
+def _texts(answer: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    for passage in answer["passages"]:
+        yield from ((sentence["sentence_id"], sentence["text"]) for sentence in passage["sentences"])
+    for hop in (answer["trace"] or {}).get("hops", ()):
+        yield from ((row["sentence_id"], row["text"]) for row in hop["sentences"])

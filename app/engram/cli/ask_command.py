@@ -1,0 +1,126 @@
+"""``engram ask``: a question that may take several rounds, shown as they come."""
+
+from typing import Annotated, Any
+
+import typer
+
+from engram.cli.http_client import Client
+from engram.cli.terminal import (
+    ASK,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    base_url,
+    cli,
+    complain,
+    counted,
+    say,
+    say_json,
+)
+
+_ENDS = {"not_found": "not found here"}
+"""Words for stop reasons that need some."""
+
+
+@cli.command(rich_help_panel=ASK)
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    collection: CollectionOption = "default",
+    planner: Annotated[
+        str,
+        typer.Option(
+            help="auto, pool (by rules, or with an LLM if one is configured), socratic, tree or agent (with one)."
+        ),
+    ] = "auto",
+    rounds: Annotated[
+        int | None, typer.Option(min=1, max=50, help="Rounds at most; 3 by default, of an agent 24.")
+    ] = None,
+    llm_calls: Annotated[
+        int | None, typer.Option(min=0, max=1_000, help="Calls of the LLM at most; 0: rules alone.")
+    ] = None,
+    tokens: Annotated[int | None, typer.Option(min=0, help="Tokens of the LLM at most.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0.001, help="Seconds of work at most.")] = None,
+    passages: Annotated[int | None, typer.Option(min=1, max=1_000, help="Passages read at most.")] = None,
+    stop: Annotated[
+        str,
+        typer.Option(help="What may stop it sooner: planner, enough, covered, published, llm or rounds (nothing)."),
+    ] = "planner",
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages that each query shows.")] = 5,
+    answer: Annotated[bool, typer.Option("--answer", help="End with an answer in words, by the LLM.")] = False,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Have its own conclusion count as a verdict, of judge 'session'.")
+    ] = False,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a question in rounds: what is missing is asked for until nothing is, or a budget is spent."""
+    limits = {
+        "rounds": rounds,
+        "llm_calls": llm_calls,
+        "tokens": tokens,
+        "seconds": seconds,
+        "passages": passages,
+    }
+    body = {
+        "question": question,
+        "collection": collection,
+        "planner": planner,
+        "budget": {name: value for name, value in limits.items() if value is not None},
+        "stop": {"rule": stop},
+        "top_k": top_k,
+        "answer": answer,
+        "learn": learn,
+    }
+    with Client(base_url(url)) as client:
+        accepted = client.send("POST", "/sessions", json=body)
+        session: dict[str, Any] = {}
+        try:
+            for kind, data in client.events(accepted["events_url"]):
+                if kind == "end":
+                    session = data
+                elif not as_json:
+                    _say_round(data)
+        except KeyboardInterrupt:
+            client.send("DELETE", f"/sessions/{accepted['session_id']}", params={"collection": collection})
+            complain("cancelled")
+            raise typer.Exit(1) from None
+    if as_json:
+        say_json(session)
+    else:
+        _say_end(session)
+    if session["status"] != "stopped":
+        complain(f"session {session['session_id']}: {session['status']}")
+        raise typer.Exit(1)
+
+
+def _say_round(one: dict[str, Any]) -> None:
+    curated = one["curated"]
+    repeated = curated["exact"] + curated["near"] + curated["contained"]
+    also = f", {repeated} repeated" if repeated else ""
+    told = [f"{name} {one[name]:.2f}" for name in ("enough", "covered") if one[name] is not None]
+    turn = one["said"].get("content")  # of an agent
+    did = f"{one['action']}: {turn[:100]}" if turn else one["action"]
+    say(f"round {one['number']}: {'; '.join(one['queries']) if one['queries'] and not turn else did}")
+    say(f"     {counted(curated['kept'], 'sentence')}{also}{''.join(', ' + text for text in told)}")
+    for warning in one["warnings"]:
+        complain(f"     {warning['type']}: {warning['detail']}")
+
+
+def _say_end(session: dict[str, Any]) -> None:
+    cost = session["cost"]
+    calls = f", {cost['llm_calls']} LLM calls" if cost["llm_calls"] else ""
+    end = _ENDS.get(session["stop_reason"], session["stop_reason"])
+    say(
+        f"session {session['session_id']}: {end}, {counted(cost['rounds'], 'round')}, "
+        f"{counted(cost['passages'], 'passage')}{calls}, {cost['seconds']:.1f} s"
+    )
+    for note in session["notes"]:
+        say(f"  {note['text']}  {note['cites']}")
+    text = {one["sentence_id"]: one["text"] for one in session["evidence"]}
+    for rank, passage in enumerate(session["passages"], start=1):
+        say(f"{rank}. {passage['passage_id']}")
+        for sentence in passage["evidence"]:
+            say(f"     [{sentence}] {text[sentence]}")
+    if session["answer"] is not None:
+        doubt = "" if session["answer"]["sufficient"] else "  (the evidence does not settle it)"
+        say(f"{session['answer']['text'] or 'no answer'}{doubt}  {session['answer']['cites']}")

@@ -1,0 +1,44 @@
+"""The command that shows what administrators did."""
+
+from typing import Annotated, Any
+
+import typer
+
+from engram.cli.http_client import Client
+from engram.cli.terminal import RUN, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+
+HEADINGS = ("act", "when", "who", "from", "status", "what", "to what")
+
+
+@cli.command(rich_help_panel=RUN)
+def audit(
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Acts shown.")] = 20,
+    before: Annotated[int | None, typer.Option(min=1, help="Only those before this one.")] = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Who changed, revoked or removed what, the latest first."""
+    where = {"limit": limit} | ({} if before is None else {"before": before})
+    with Client(base_url(url)) as client:
+        page = client.send("GET", "/audit", params=where)
+    if as_json:
+        say_json(page)
+        return
+    if page["acts"]:
+        say_table([HEADINGS, *map(_cells, page["acts"])], "><<<><<")
+    if page["next_before"] is not None:
+        say(f"more: engram audit --before {page['next_before']}")
+
+
+def _cells(act: dict[str, Any]) -> tuple[str, ...]:
+    status = "unknown" if act["status"] is None else str(act["status"])
+    moment = act["begun_at"][:19].replace("T", " ")
+    return (
+        str(act["id"]),
+        moment,
+        act["principal"],
+        act["client"] or "",
+        status,
+        act["action"],
+        act["target"],
+    )

@@ -1,0 +1,136 @@
+"""Commands that copy the database into a folder, prove the copy, and put it back."""
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engram.cli.process_commands import on_stop
+from engram.cli.query_commands import progress_bar
+from engram.cli.terminal import RUN, cli, complain, say, say_json, settings
+from engram.context.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from engram.config.settings import Settings
+    from engram.runtime.container import Application
+    from engram.services.maintenance.backup_service import Manifest, Progress
+
+NO_REDIS = "redis://127.0.0.1:1/0"
+ManifestOption = Annotated[
+    bool, typer.Option("--json", help="Print the manifest, and whether it was verified, as JSON.")
+]
+
+
+@cli.command(rich_help_panel=RUN)
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to make it; nothing may be there.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="Then restore it into a Postgres made for that, and verify it there.")
+    ] = False,
+    as_json: ManifestOption = False,
+) -> None:
+    """Copy the database into a folder while it is used; the copy is of one moment, and whole or not there."""
+    from engram.runtime.container import application
+
+    configured, stopping = settings(), threading.Event()
+    with application(configured) as services, _shown() as progress:
+        on_stop(stopping.set)
+        with services.acts.on_command("backup", str(target)):
+            manifest = services.backup.backup(target, progress, stopping.is_set)
+    if not as_json:
+        say(f"{target}: {_described(manifest)}")
+    verified = _check(configured, target, as_json) if check else None
+    if as_json:
+        say_json({"folder": str(target), "manifest": asdict(manifest), "verified": verified})
+
+
+@cli.command(rich_help_panel=RUN)
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="A backup.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove what the database holds, in the same transaction.")
+    ] = False,
+    verify: Annotated[bool, typer.Option(help="Replay the log afterwards and compare what was learned.")] = True,
+    as_json: ManifestOption = False,
+) -> None:
+    """Put a backup back into the configured database; the API and all workers must be stopped."""
+    from engram.runtime.container import Application, servers
+    from engram.services.maintenance.backup_service import read
+    from engram.storage.schema_revision import migrate
+
+    read(source)  # what is no backup brings no database into being
+    configured = settings()
+    with servers(configured) as addresses:
+        migrate(addresses.database_url)
+        with closing(Application(configured, addresses)) as services:
+            manifest = _restore(services, source, replace=replace, verify=verify, quiet=as_json)
+            with services.acts.on_command("restore", str(source)):
+                pass
+    if as_json:
+        say_json({"folder": str(source), "manifest": asdict(manifest), "verified": verify or None})
+
+
+def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
+    """Restore and verify elsewhere; it takes as much room as the database. True: all is as it should be."""
+    from engram.providers.embedded import EmbeddedPostgres
+    from engram.runtime.container import Application, Servers
+    from engram.storage.schema_revision import migrate
+
+    with (
+        tempfile.TemporaryDirectory(prefix="engram-check-", dir=source.absolute().parent) as folder,
+        EmbeddedPostgres(
+            Path(folder) / "postgres", configured.embedded_user, memory_mb=configured.embedded_memory_mb
+        ) as server,
+    ):
+        migrate(server.url)
+        with closing(Application(configured, Servers(server.url, NO_REDIS))) as services:
+            _restore(services, source, replace=False, verify=True, quiet=quiet)
+    return True
+
+
+def _restore(services: "Application", source: Path, *, replace: bool, verify: bool, quiet: bool) -> "Manifest":
+    with _shown() as progress:
+        manifest = services.backup.restore(source, replace=replace, progress=progress)
+        bad, count = [], len(manifest.collections)
+        for number, report in enumerate(services.verify.every(1) if verify else (), start=1):
+            if not report.clean:
+                bad.append(report.collection)
+            progress("collections verified", number, count)
+    if not quiet:
+        say(f"{source}: restored, {_described(manifest)}")
+    for name in bad:
+        complain(f"{name}: what was learned does not follow from its log; engram verify {name} says where")
+    if bad:
+        raise ConfigurationError(f"{len(bad)} of {count} collections are not as their log says.")
+    if verify and not quiet:
+        say(f"{count} collections verified: what was learned follows from the log")
+    return manifest
+
+
+def _described(manifest: "Manifest") -> str:
+    rows = sum(manifest.rows.values())
+    return (
+        f"{len(manifest.collections)} collections, {rows} rows in {len(manifest.rows)} tables, "
+        f"{manifest.bytes / 2**20:.1f} MiB, made {manifest.made_at}"
+    )
+
+
+@contextmanager
+def _shown() -> "Iterator[Progress]":
+    """Progress as bars, one for each thing that is done."""
+    with progress_bar() as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=of)
+            bars.update(tasks[what], completed=done, total=of)
+
+        yield show

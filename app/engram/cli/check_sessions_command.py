@@ -1,0 +1,60 @@
+"""``engram check-sessions``: forty questions whose right end is known, in sessions and by one query."""
+
+from typing import Annotated
+
+import typer
+
+from engram.cli.dataset_names import load_dataset
+from engram.cli.local_engine import engine
+from engram.cli.terminal import MEASURE, cli, err, say, say_json, say_table
+
+
+@cli.command("check-sessions", rich_help_panel=MEASURE)
+def check_sessions(
+    half: Annotated[
+        str, typer.Option(help="develop, kept-back or both; rules are changed by looking at `develop` alone.")
+    ] = "both",
+    details: Annotated[
+        bool, typer.Option("--details", help="Also print each question's end and what its rounds asked.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Count what sessions gain and lose against one query, and how often they end rightly."""
+    from pathlib import Path
+
+    from engram.config.settings import Settings
+    from engram.context.errors import InvalidRequestError
+    from engram.evaluation.harness import open_harness
+    from engram.evaluation.run_progress import progress, steps, ticks
+    from engram.evaluation.session_questions import HALVES, Outcome, check, load_questions, manual, summaries
+    from engram.evaluation.session_questions import as_json as all_of_it
+
+    named = half.replace("-", " ")
+    if named not in (*HALVES, "both"):
+        raise InvalidRequestError(f"--half is develop, kept-back or both, not {half!r}.")
+    every = load_questions()
+    chosen = [question for question in every if named in ("both", question.half)]
+    corpora = {"sample": load_dataset(Path("sample")), "manual": manual(every)}
+    outcomes: list[Outcome] = []
+    with engine(Settings()) as (services, _), progress(err()) as bars:
+        for name, dataset in corpora.items():
+            questions = [question for question in chosen if question.corpus == name]
+            harness = open_harness(services, dataset, ticks(bars, f"{name}: ingest"))
+            outcomes += check(harness, questions, steps(bars, name, len(questions)))
+    if as_json:
+        say_json(all_of_it(outcomes))
+        return
+    if details:
+        for one in outcomes:
+            mark = "right" if one.is_right else "WRONG"
+            of = len(one.question.evidence)
+            say(f"{one.question.id} ({one.question.half}, {one.question.kind}): {one.question.text}")
+            say(f"    {mark}: {one.stop}; query {one.query}/{of}, session {one.session}/{of}, read {one.read}/{of}")
+            for text in one.queries[1:]:
+                say(f"    asked: {text}")
+    headings = ["", "questions", "gains", "losses", "right stops", "wrong stops"]
+    rows = [
+        [one.name, *(str(count) for count in (one.questions, one.gains, one.losses, one.right, one.wrong))]
+        for one in summaries(outcomes)
+    ]
+    say_table([headings, *rows], "<>>>>>")

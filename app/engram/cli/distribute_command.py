@@ -1,0 +1,29 @@
+"""The command that spreads the tables over the nodes of a Citus cluster."""
+
+from contextlib import closing
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from engram.cli.terminal import RUN, cli, say, say_json, settings
+
+
+@cli.command(rich_help_panel=RUN)
+def distribute(
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+) -> None:
+    """Distribute a migrated database by collection over the nodes of its Citus cluster; again, it does nothing."""
+    from engram.runtime.container import servers
+    from engram.storage import citus_distribution
+    from engram.storage.database import Database, address
+
+    configured = settings()
+    with servers(configured, make=False) as addresses, closing(Database(addresses.database_url)) as database:
+        with database.write_long() as writer:
+            spread = citus_distribution.distribute(writer, hnsw_ef_search=configured.hnsw_ef_search)
+        where = address(addresses.database_url)
+    if as_json:
+        say_json({"database": where, **asdict(spread)})
+    else:
+        say(f"{where}: {spread.tables} tables distributed, {spread.references} made reference tables")

@@ -1,0 +1,50 @@
+"""The command that looks whether anything is wrong."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engram.cli.terminal import RUN, JsonOption, cli, say, say_json, settings
+
+if TYPE_CHECKING:
+    from engram.runtime.container import Application
+    from engram.services.maintenance.doctor_checks import Finding
+
+SIGNS = {"ok": "ok", "warning": "look", "wrong": "WRONG"}
+
+
+@cli.command(rich_help_panel=RUN)
+def doctor(
+    deep: Annotated[bool, typer.Option("--deep", help="Also replay every collection's log.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at servers, schema, encoder, clocks, work, indexes and settings; exit code 1 if something is wrong."""
+    from engram.runtime.container import application
+
+    with application(settings()) as services:
+        findings = []
+        for finding in chain(services.doctor.examine(), _learned(services) if deep else ()):
+            findings.append(finding)
+            if not as_json:
+                remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
+                say(f"{SIGNS[finding.verdict]:<6}{finding.thing:<12}{finding.found}{remedy}")
+    if as_json:
+        say_json({"findings": [asdict(finding) for finding in findings]})
+    if any(finding.verdict == "wrong" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _learned(services: "Application") -> "Iterator[Finding]":
+    """What a replay of each collection's log says."""
+    from engram.services.maintenance.doctor_checks import Finding
+
+    for report in services.verify.every(1):
+        name = report.collection
+        if report.clean:
+            yield Finding("learned", "ok", f"{name} follows from its log")
+        else:
+            said = f"{name} differs from its log in {report.difference_count} places"
+            yield Finding("learned", "wrong", said, f"engram verify {name}")

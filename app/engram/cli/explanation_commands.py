@@ -1,0 +1,238 @@
+"""Commands that say why: what a sentence's memory went through, what memory changes of an answer."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from engram.cli.http_client import ClientError, path_of
+from engram.cli.metadata_filters import FilterOption, as_filter
+from engram.cli.terminal import (
+    ASK,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    cli,
+    client_of,
+    say,
+    say_json,
+    say_table,
+)
+
+COLUMN = 46
+"""Characters of one of two columns, so that a line has less than 100."""
+QUOTED = 60
+"""Characters of a question that are shown."""
+HEADINGS = ("feedback", "judge", "channel", "y", "gain", "residual", "perplexity", "similarity", "now", "question")
+ARM = ("memory", "profile", "strategy")
+
+
+@cli.command(rich_help_panel=ASK)
+def memory(
+    sentence: Annotated[int, typer.Argument(min=1, metavar="ID", help="The sentence's id.")],
+    query: Annotated[str | None, typer.Option(help="A text to tell how near the memory is to.")] = None,
+    after: Annotated[int, typer.Option(min=0, help="Go on after this place in the order of application.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Verdicts shown, the earliest first.")] = 100,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is remembered of a sentence, and every verdict that made it so."""
+    asked = {"collection": collection, "after": after, "limit": limit, "query": query}
+    wanted = {name: value for name, value in asked.items() if value is not None}
+    with client_of(url) as client:
+        shown = client.send("GET", path_of("sentences", str(sentence), "memory"), params=wanted)
+    if as_json:
+        say_json(shown)
+        return
+    say(f"[{sentence}] {_line(shown['text'])}")
+    say(f"     of passage {shown['passage_id']}")
+    for channel in shown["channels"]:
+        near = ""
+        if channel["similarity"] is not None:
+            near = f", similarity {channel['similarity']:.3f} (began as {channel['base_similarity']:.3f})"
+        say(
+            f"{channel['channel']}: perplexity {channel['perplexity']:.3f}, "
+            f"verdicts: {channel['update_count']}{near}"
+        )
+    for support in shown["supports"]:
+        say(
+            f"supports with {support['support']:.3f} (perplexity {support['perplexity']:.3f}): "
+            f"{quoted(support['question'])}"
+        )
+    if shown["support_count"] > len(shown["supports"]):
+        say(f"and {shown['support_count'] - len(shown['supports'])} more questions")
+    rows = [_cells(event, move) for event in shown["history"] for move in event["moves"]]
+    if rows:
+        say_table([HEADINGS, *rows], "<<<>>>>>><")
+    if shown["next_after"] is not None:
+        say(f"there may be more: --after {shown['next_after']}")
+
+
+def _cells(event: Mapping[str, Any], move: Mapping[str, Any]) -> tuple[str, ...]:
+    now = "" if move["similarity_now"] is None else f"{move['similarity_now']:.3f}"
+    return (
+        str(event["feedback_id"]),
+        short(event["judge"], 20),
+        move["channel"],
+        str(move["target"]),
+        f"{move['gain']:.3f}",
+        f"{move['residual']:+.3f}",
+        f"{move['perplexity_before']:.3f} > {move['perplexity_after']:.3f}",
+        f"{move['similarity_before']:.3f} > {move['similarity_after']:.3f}",
+        now,
+        quoted(event["question"]),
+    )
+
+
+@cli.command(rich_help_panel=ASK)
+def compare(
+    text: Annotated[str, typer.Argument(help="The question.")],
+    a: Annotated[str, typer.Option(help="An arm: memory=off,profile=default,strategy=graph, or some of it.")] = (
+        "memory=off"
+    ),
+    b: Annotated[str, typer.Option(help="The other arm.")] = "memory=read",
+    filters: FilterOption = None,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown of each.")] = 5,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a question under two arms and show the answers side by side; nothing is kept of it."""
+    body = {
+        "query": text,
+        "collection": collection,
+        "top_k": top_k,
+        "a": _arm(a),
+        "b": _arm(b),
+        "filter": as_filter(filters),
+    }
+    with client_of(url) as client:
+        compared = client.send("POST", "/query/compare", json=body)
+    if as_json:
+        say_json(compared)
+        return
+    left, right = (_column(compared, one, other) for one, other in (("a", "b"), ("b", "a")))
+    rows = max(len(left), len(right))
+    padded = ([*column, *[""] * (rows - len(column))] for column in (left, right))
+    say_table([(f"{one:<{COLUMN}}", other) for one, other in zip(*padded, strict=True)], "<<")
+    for row in compared["passages"]:
+        title = f"{short(row['title'], COLUMN)}: " if row["title"] else ""
+        name = short(row["passage_id"], COLUMN)
+        say(f"{name}  {short(title + row['text'], 2 * COLUMN - len(name))}")
+
+
+def _arm(said: str) -> dict[str, str]:
+    """ "memory=off,strategy=graph" as the service takes it."""
+    parts = dict(part.strip().partition("=")[::2] for part in said.split(",") if part.strip())
+    if not all(name in ARM and value for name, value in parts.items()):
+        raise ClientError(f"{said!r} is no arm: say it as memory=off,profile=default,strategy=graph.")
+    return parts
+
+
+def _column(compared: Mapping[str, Any], one: str, other: str) -> list[str]:
+    """One arm: what it is and read, and its passages with their ranks in the other arm."""
+    side = compared[one]
+    read = side["read"]
+    lines = [
+        f"{one}: memory {side['memory']}, profile {side['profile']}, {side['strategy']}",
+        f"hops: {side['hops']}, {side['stop_reason']}; {side['timings']['total_ms']:.1f} ms",
+        f"recalled {read['recalled']}, moved {read['moved']}, in weights {read['weight_events']}, "
+        f"keys {read['key_generation']}",
+        "",
+    ]
+    ranked = [
+        row for row in compared["passages"] if (row[f"rank_{one}"] or compared["top_k"] + 1) <= compared["top_k"]
+    ]
+    for row in sorted(ranked, key=lambda row: row[f"rank_{one}"]):
+        rank, elsewhere = row[f"rank_{one}"], row[f"rank_{other}"]
+        moved = (
+            ""
+            if elsewhere == rank
+            else f"  (not in {other})"
+            if elsewhere is None
+            else f"  ({elsewhere} in {other})"
+        )
+        score = f"{row[f'score_{one}']:.3f}"
+        room = COLUMN - len(f"{rank:>3}.   {score}{moved}")
+        lines.append(f"{rank:>3}. {short(row['passage_id'], room)}  {score}{moved}")
+    return [line[:COLUMN] for line in lines]
+
+
+def say_sentence_causes(row: Mapping[str, Any]) -> None:
+    """The verdicts behind a selected sentence of a trace."""
+    for influence in row["influences"]:
+        parts = (("score", influence["score"]), ("recall", influence["recall_prior"]))
+        moved = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
+        say(f"          {moved} {_by(influence)}")
+    if row["influences_cut"]:
+        say("          and more")
+
+
+FACTORS = 6
+"""Features of a passage that are shown, those that make most of its score."""
+
+
+def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
+    """What memory did to the passages of a trace, and what else makes their scores."""
+    for row in passages or []:
+        plain = row["rank_without_memory"]
+        without = "not among the candidates without memory" if plain is None else f"{plain} without memory"
+        say(
+            f"{row['passage_id']}: rank {row['rank']}, {without}; score {row['score']:.3f}, of it recall "
+            f"{row['recall']:+.3f}, learned weights {row['weights']:+.3f} (verdicts: {row['weight_events']})"
+        )
+        for line in _key_lines(row["key"]):
+            say(f"     {line}")
+        for influence in row["influences"]:
+            parts = ((name, influence[name]) for name in ("memory", "recall", "weights"))
+            told = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
+            say(f"     {influence['score']:+.3f} {_by(influence)} ({told})")
+        if row["influences_cut"]:
+            say("     and more")
+        for line in _factor_lines(row["features"], row["completes"]):
+            say(f"     {line}")
+
+
+def _factor_lines(features: Mapping[str, Mapping[str, float]], completes: str | None) -> Iterator[str]:
+    """Nothing where features do not rank."""
+    added = {name: one["value"] * one["weight"] for name, one in features.items()}
+    strongest = sorted(added, key=lambda name: (-abs(added[name]), name))
+    told = [f"{name} {added[name]:+.3f}" for name in strongest[:FACTORS]]
+    if strongest[FACTORS:]:
+        told.append(f"{len(strongest) - FACTORS} more {sum(added[name] for name in strongest[FACTORS:]):+.3f}")
+    if told:
+        yield f"features: {', '.join(told)}"
+    if completes is not None:
+        yield f"completes {completes}"
+
+
+def _key_lines(key: Mapping[str, Any] | None) -> Iterator[str]:
+    if key is None:
+        return
+    yield f"key: similarity {key['similarity']:.3f}, of the base key {key['base_similarity']:.3f}"
+    for unit in key["units"]:
+        yield f"     {unit['share']:.0%} unit {unit['unit_id']}, {unit['method']}: {quoted(unit['text'])}"
+        for event in unit["events"]:
+            yield f"          credit {event['gain'] * event['weight']:.3f} {_by(event)}"
+        if unit["event_count"] > len(unit["events"]):
+            yield f"          and {unit['event_count'] - len(unit['events'])} more verdicts"
+
+
+def _by(cause: Mapping[str, Any]) -> str:
+    return f"by feedback {cause['feedback_id']} of judge {short(cause['judge'], 40)}: {quoted(cause['question'])}"
+
+
+def quoted(text: str) -> str:
+    """The beginning of a text, in one line and in quotation marks."""
+    return f"'{short(text, QUOTED)}'"
+
+
+def short(text: str, most: int) -> str:
+    """A text in one line, cut where it is longer than that."""
+    line = _line(text)
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

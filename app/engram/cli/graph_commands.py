@@ -1,0 +1,116 @@
+"""Commands about graphs of facts as a whole: merged, aligned, and what judges said of them taken back."""
+
+import uuid
+from typing import Annotated, Any
+
+import typer
+
+from engram.cli.fact_commands import GraphOption, KeyOption
+from engram.cli.http_client import ClientError
+from engram.cli.terminal import (
+    LEARNT,
+    CollectionOption,
+    JsonOption,
+    JudgeOption,
+    UrlOption,
+    cli,
+    client_of,
+    judge_of,
+    say,
+    say_json,
+)
+
+
+@cli.command(rich_help_panel=LEARNT)
+def adopt(
+    graph: Annotated[str, typer.Argument(help="A graph of facts of its own.")],
+    into: Annotated[str | None, typer.Option(help="The graph it comes to; by default the collection's.")] = None,
+    judge: JudgeOption = None,
+    key: KeyOption = None,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Merge a graph of facts into another: all that was said in it, each once; `unsay` takes it back."""
+    said = {"collection": collection, "graph": graph, "into": into, "judge": judge_of(judge)}
+    body = {name: value for name, value in said.items() if value is not None}
+    with client_of(url) as client:
+        headers = {"idempotency-key": key or uuid.uuid4().hex}
+        done = client.send("POST", "/facts/merge", json=body, headers=headers)
+    if as_json:
+        say_json(done)
+    else:
+        counts = (f"{done[name]} {name}" for name in ("facts", "sentences", "verdicts", "joins"))
+        say(f"event {done['event']['event_id']}: merged {graph}: {', '.join(counts)}")
+
+
+@cli.command(rich_help_panel=LEARNT)
+def align(
+    preview: Annotated[bool, typer.Option("--preview", help="Only show which.")] = False,
+    graph: GraphOption = None,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Join names of facts that mean the same, as is done with every new one."""
+    said = {"collection": collection, "graph": graph, "preview": preview}
+    with client_of(url) as client:
+        body = {name: value for name, value in said.items() if value is not None}
+        found = client.send("POST", "/entities/align", json=body)
+    if as_json:
+        say_json(found)
+        return
+    for one in found["joins"]:
+        how = one["way"] if one["way"] == "alias" else f"{one['way']} {one['similarity']:.2f}"
+        say(f"entity {one['entity_id']}: {one['name']} is {one['means']}, entity {one['means_id']} ({how})")
+    say(f"{collection}: {found['joined']} names {'would join' if preview else 'joined'}")
+
+
+@cli.command(rich_help_panel=LEARNT)
+def unsay(
+    event_id: Annotated[
+        int | None,
+        typer.Argument(metavar="EVENT", help="As `state`, `revise`, `adopt` and `fact` name it."),
+    ] = None,
+    judge_name: Annotated[str | None, typer.Option("--judge", help="All verdicts on facts of this judge.")] = None,
+    since: Annotated[str | None, typer.Option("--from", help="Received since, as 2026-05-01T00:00:00Z.")] = None,
+    before: Annotated[str | None, typer.Option("--to", help="Received before that.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="confirm, contradict, supersede, close, merge; repeatable.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every verdict on facts of the collection.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Only show what it would change.")] = False,
+    graph: GraphOption = None,
+    key: KeyOption = None,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Revoke what was said of facts, as if it had never come; of a revocation, have what it revoked count again."""
+    said: dict[str, Any] = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
+    said |= {"graph": graph, "kinds": kind}
+    which = {name: value for name, value in said.items() if value is not None}
+    if (event_id is None) == (not which):
+        raise ClientError("Say which: an event, or --judge, --from, --to, --graph or --all.")
+    with client_of(url) as client:
+        if event_id is not None:
+            done = client.send("DELETE", f"/facts/events/{event_id}", params={"collection": collection})
+        else:
+            body = which | {"collection": collection, "preview": preview}
+            headers = {"idempotency-key": key or uuid.uuid4().hex}
+            done = client.send("POST", "/facts/revoke", json=body, headers=headers)
+    if as_json:
+        say_json(done)
+    elif event_id is not None:
+        say(f"event {done['event_id']}: {done['status']}")
+    else:
+        _say_revoked(done, preview=preview)
+
+
+def _say_revoked(done: dict[str, Any], *, preview: bool) -> None:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in done["kinds"].items()) or "nothing"
+    event = "" if done["event"] is None else f"event {done['event']['event_id']}: "
+    say(f"{event}{kinds} {'would be revoked' if preview else 'revoked'}")
+    say(f"{done['facts']} facts change, {done['doubted']} become doubted, {done['believed']} are doubted no more")
+    for one in done["changed"]:
+        say(f"  fact {one['fact_id']}: belief {one['before']:.2f} -> {one['after']:.2f}")

@@ -1,0 +1,112 @@
+"""Commands that bring passages in: sent under a key, so that what is sent again counts once, and then followed."""
+
+import io
+import uuid
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engram.cli.http_client import AwayError, Client, Patience, open_corpus
+from engram.cli.query_commands import followed, progress_bar
+from engram.cli.terminal import (
+    STOCK,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    base_url,
+    cli,
+    client_of,
+    complain,
+    say,
+    say_json,
+)
+
+
+@cli.command(rich_help_panel=STOCK)
+def ingest(
+    files: Annotated[list[Path], typer.Argument(help="JSONL, plain or .gz; the BEIR layout is understood.")],
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ingest passages from files and wait until they are searchable.
+
+    Where the service goes away meanwhile, it is waited for; what had arrived is not sent twice.
+    """
+    jobs = []
+    with client_of(url) as client:
+        for path in files:
+            with open_corpus(path) as stream:
+                jobs.append(ingested(client, stream, path.name, collection, quiet=as_json))
+    if as_json:
+        say_json({"jobs": jobs})
+    if not all(map(whole, jobs)):
+        raise typer.Exit(1)
+
+
+@cli.command(rich_help_panel=STOCK)
+def sample(url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """Ingest the sample corpus into a running service and print a tour of it."""
+    from engram.sample import COLLECTION, corpus
+    from engram.sample.tour import tour
+
+    address = base_url(url)
+    with client_of(url) as client:
+        job = ingested(client, io.BytesIO(corpus()), "sample corpus", COLLECTION, quiet=as_json)
+    if as_json:
+        say_json({"jobs": [job]})
+    else:
+        say(tour(address))
+    if not whole(job):
+        raise typer.Exit(1)
+
+
+def ingested(
+    client: Client, stream: io.BufferedIOBase, label: str, collection: str, *, quiet: bool
+) -> dict[str, Any]:
+    """The job at its end."""
+    with progress_bar() as progress:
+        task = progress.add_task(f"{label}: sending", total=None)
+        accepted = _sent(client, stream, collection, label)
+        complain(f"{label}: job {accepted['job_id']}; engram jobs -c {collection} shows it")
+        job = followed(client, accepted, progress, task, label)
+    if not quiet:
+        counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
+        say(f"{label}: {counts}")
+    for error in job["errors"]:
+        complain(f"{label}: line {error['line']}: {error['reason']}")
+    if job["next_errors_after"] is not None:
+        complain(f"{label}: more of them: GET {accepted['status_url']}&errors_after={job['next_errors_after']}")
+    if job["status"] != "succeeded":
+        complain(f"{label}: {job['error'] or job['status']}")
+    return job
+
+
+def _sent(client: Client, stream: io.BufferedIOBase, collection: str, label: str) -> dict[str, Any]:
+    """The job that takes what was sent, again from the start where the service went away in between.
+
+    Raises:
+        ClientError: it was never there, stays away, or refuses.
+    """
+    key = str(uuid.uuid4())
+    patience = Patience()
+    begun = False
+
+    def sent(_count: int) -> None:
+        nonlocal begun
+        begun = True
+
+    while True:
+        try:
+            return client.ingest(stream, collection, sent, key=key)
+        except AwayError as error:
+            if not begun or not patience.left():
+                raise
+            complain(f"{label}: {error.detail} Sending it again ...")
+            patience.wait()
+            stream.seek(0)
+
+
+def whole(job: dict[str, Any]) -> bool:
+    return bool(job["status"] == "succeeded" and job["rejected"] == 0)

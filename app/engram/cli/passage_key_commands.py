@@ -1,0 +1,144 @@
+"""Commands about passage keys that evolve: take in what verdicts validated, look at it, go back."""
+
+from typing import Annotated, Any
+
+import typer
+
+from engram.cli.http_client import path_of
+from engram.cli.terminal import (
+    LEARNT,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    cli,
+    client_of,
+    say,
+    say_json,
+    say_table,
+)
+
+NameArgument = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
+HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", "")
+
+
+@cli.command(rich_help_panel=LEARNT)
+def evolve(name: NameArgument, url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """Let the passage keys of a collection take in now what verdicts validated."""
+    with client_of(url) as client:
+        done = client.send("POST", path_of("collections", name, "evolve"))
+    if as_json:
+        say_json(done)
+    elif done["generation"] is None:
+        say(f"{name}: nothing waits that moves a key; {_serving(done['serving'])}")
+    else:
+        made = done["generation"]
+        say(
+            f"{name}: generation {made['number']} serves; verdicts taken in: {made['events']}, "
+            f"keys composed: {made['passages']}"
+        )
+
+
+@cli.command(rich_help_panel=LEARNT)
+def keys(
+    name: NameArgument,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Generations shown, the latest first.")] = 20,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where the passage keys of a collection stand, and its evolutions."""
+    with client_of(url) as client:
+        standing = client.send("GET", path_of("collections", name, "keys"))
+        page = client.send("GET", path_of("collections", name, "generations"), params={"limit": limit})
+    if as_json:
+        say_json({"keys": standing, "generations": page})
+        return
+    say(_standing(standing))
+    if page["generations"]:
+        rows = (_cells(made, standing["generation"]) for made in page["generations"])
+        say_table([HEADINGS, *rows], "<<<<<<<")
+
+
+@cli.command(rich_help_panel=LEARNT)
+def rollback(
+    name: NameArgument,
+    generation: Annotated[int, typer.Argument(min=0, help="The generation to serve; 0: base keys.")],
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Serve the passage keys of another generation, earlier or later."""
+    with client_of(url) as client:
+        standing = client.send("POST", path_of("collections", name, "rollback"), json={"generation": generation})
+    if as_json:
+        say_json(standing)
+    else:
+        say(_standing(standing))
+
+
+@cli.command(rich_help_panel=LEARNT)
+def key(
+    passage: Annotated[str, typer.Argument(help="Your id of the passage.")],
+    collection: CollectionOption = "default",
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Units shown, best first.")] = 20,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a passage's key learned, and the questions behind it."""
+    with client_of(url) as client:
+        shown = client.send(
+            "GET", path_of("passages", passage, "key"), params={"collection": collection, "limit": limit}
+        )
+    if as_json:
+        say_json(shown)
+        return
+    if shown["evolved"]:
+        say(
+            f"{passage}: evolved, as of generation {shown['key_generation']}; moved by {shown['displacement']:.3f} "
+            f"of at most {shown['displacement_bound']:.3f} from its base key ({shown['key_building']}), "
+            f"cosine {shown['cosine']:.3f}"
+        )
+    else:
+        say(f"{passage}: base key ({shown['key_building']})")
+    for unit in shown["units"]:
+        _say_unit(unit)
+    if shown["unit_count"] > len(shown["units"]):
+        say(f"and {shown['unit_count'] - len(shown['units'])} more units")
+
+
+def _say_unit(unit: dict[str, Any]) -> None:
+    score = "let go" if unit["score"] is None else f"score {unit['score']:.4f}"
+    say(f"[{unit['unit_id']}] {score}{', in the key' if unit['in_key'] else ''}, {unit['method']}")
+    say(f"     {_line(unit['text'])}")
+    if unit["terms"]:
+        added = ", ".join(f"{term['term']} {term['increment']:.2f}" for term in unit["terms"])
+        say(f"     adds {added}")
+    for event in unit["events"]:
+        by = f" by generation {event['generation']}" if event["status"] == "taken in" else ""
+        say(
+            f"     feedback {event['feedback_id']} ({event['judge']}): alignment gain {event['gain']:.3f} x weight "
+            f"{event['weight']:.3f}, {event['status']}{by}: {_line(event['question'])}"
+        )
+    if unit["event_count"] > len(unit["events"]):
+        say(f"     and {unit['event_count'] - len(unit['events'])} earlier verdicts")
+
+
+def _standing(standing: dict[str, Any]) -> str:
+    due = "" if standing["due"] is None else f"; an evolution is due ({standing['due']})"
+    return (
+        f"{standing['collection']}: {_serving(standing['generation'])}; verdicts waiting: {standing['waiting']}, "
+        f"in the open batch: {standing['batch_events']}; best alignment gain {standing['best_gain']:.3f}, "
+        f"stale batches: {standing['stale_batches']}{due}"
+    )
+
+
+def _serving(generation: int) -> str:
+    return f"generation {generation} serves" if generation else "base keys serve"
+
+
+def _cells(made: dict[str, Any], serving: int) -> tuple[str, ...]:
+    state = "serves" if made["number"] == serving else "counts" if made["active"] else "rolled back"
+    numbers = (made["number"], made["parent"], made["reason"], made["events"], made["passages"])
+    return (*map(str, numbers), made["created_at"][:19].replace("T", " "), state)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

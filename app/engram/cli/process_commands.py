@@ -1,0 +1,162 @@
+"""Commands that run a part of Engram in this process."""
+
+import contextlib
+import ipaddress
+import json
+import signal
+import socket
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engram.cli.terminal import MEASURE, RUN, CollectionOption, cli, say, say_json, settings
+from engram.context.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from engram.config.settings import Settings
+
+
+@cli.command(rich_help_panel=RUN)
+def up(
+    sample: Annotated[bool, typer.Option("--sample", help="Ingest the sample corpus and print a tour.")] = False,
+    api: Annotated[int, typer.Option(min=1, max=256, help="API processes, which share the port.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Workers, which share verdicts and jobs.")] = 1,
+) -> None:
+    """Start everything on this machine: Postgres, Redis, migrations, API, worker. Ctrl-C stops it all."""
+    from engram.runtime import launcher
+
+    sys.exit(launcher.run(settings(), sample=sample, crew=launcher.Crew(api, workers)))
+
+
+@cli.command(rich_help_panel=RUN)
+def serve(
+    fd: Annotated[list[int] | None, typer.Option(hidden=True, help="Sockets it is handed that listen.")] = None,
+) -> None:
+    """Run the API; told to end, it finishes the requests in hand and accepts no more."""
+    from engram.runtime.api_process import create_app
+    from engram.runtime.container import application
+    from engram.runtime.http_server import Server, abandon_threads
+
+    configured = settings()
+    warn_if_open(configured)
+    on_stop(sys.exit)  # until the server takes over
+    with application(configured) as services:
+        services.check_dimension()
+        services.check_access()
+        services.observe("api")
+        listening = [socket.socket(fileno=each) for each in fd or ()]
+        Server(create_app(services), configured).run(sockets=listening or None)
+    abandon_threads()
+
+
+@cli.command(rich_help_panel=RUN)
+def worker(
+    check: Annotated[
+        bool, typer.Option("--check", help="Only see whether the worker of this machine lives; exit with 1 if not.")
+    ] = False,
+) -> None:
+    """Apply verdicts, do jobs of every kind, let keys evolve, keep vector indexes healthy."""
+    configured = settings()
+    if check:
+        from engram.runtime import heartbeat
+
+        heartbeat.check(configured.worker_beat_file)
+        return
+    from engram.runtime.container import application
+    from engram.runtime.worker import Worker
+
+    with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
+        process = Worker(services)
+        services.observe("worker", process.checks())
+        on_stop(process.stop)
+        process.run()
+
+
+@cli.command(rich_help_panel=RUN)
+def judge(
+    collection: CollectionOption = "default",
+    once: Annotated[bool, typer.Option(help="Judge what is there and return.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print how many were judged as JSON.")] = False,
+) -> None:
+    """Let the configured LLM judge recent unjudged episodes and post feedback."""
+    from engram.runtime.container import application
+
+    with application(settings()) as services:
+        services.observe("judge")
+        service = services.judge
+        on_stop(service.stop)
+        judged = service.run(lambda: services.access.scope(collection), once=once)
+    if as_json:
+        say_json({"collection": collection, "judged": judged})
+    else:
+        say(f"{judged} episodes judged")
+
+
+@cli.command(rich_help_panel=RUN)
+def migrate(
+    revision: Annotated[
+        str, typer.Argument(help="Alembic revision; 'base' removes the schema with all data.")
+    ] = "head",
+    as_json: Annotated[bool, typer.Option("--json", help="Print where it is and its revision as JSON.")] = False,
+) -> None:
+    """Bring the database's schema to a revision."""
+    from engram.runtime.container import servers
+    from engram.storage.database import address
+    from engram.storage.schema_revision import migrate as run
+
+    with servers(settings()) as addresses:
+        reached = run(addresses.database_url, revision)
+        where = address(addresses.database_url)
+    if as_json:
+        say_json({"database": where, "revision": reached})
+    else:
+        say(f"{where}: {'no schema' if reached is None else f'the schema is at revision {reached}'}")
+
+
+@cli.command(rich_help_panel=MEASURE)
+def openapi(
+    path: Annotated[Path, typer.Argument(help="Where the document is kept.")] = Path("openapi/openapi.json"),
+    check: Annotated[bool, typer.Option("--check", help="Only see whether the file is up to date.")] = False,
+) -> None:
+    """Export the OpenAPI document."""
+    from engram.runtime.api_process import create_app
+
+    document = json.dumps(create_app(None).openapi(), indent=2, sort_keys=True) + "\n"
+    if check:
+        if not path.exists() or path.read_text(encoding="utf-8") != document:
+            raise ConfigurationError(f"{path} is out of date; run `engram openapi`.")
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(document, encoding="utf-8")
+
+
+def warn_if_open(configured: "Settings") -> None:
+    """Say that others can reach the API: nothing in it asks who they are."""
+    import structlog
+
+    host = configured.host
+    with contextlib.suppress(ValueError):  # a name; only localhost's is known to be this machine's
+        if ipaddress.ip_address(host.strip("[]")).is_loopback:
+            return
+    if host != "localhost":
+        structlog.get_logger(__name__).warning(
+            "whoever reaches this port may read, change and delete everything: there are no keys",
+            host=host,
+            port=configured.port,
+            instead="ENGRAM_HOST=127.0.0.1, or a proxy that authenticates before it",
+        )
+
+
+def on_stop(stop: Callable[[], None]) -> None:
+    """Call ``stop`` instead of ending at once when the process is told to end."""
+
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        stop()
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)

@@ -1,0 +1,311 @@
+"""Commands that talk to a running service."""
+
+import json
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engram.cli.answer_text import say_answer, say_changes, why_nothing
+from engram.cli.http_client import Client, ClientError, path_of
+from engram.cli.metadata_filters import FilterOption, as_filter
+from engram.cli.terminal import (
+    ASK,
+    STOCK,
+    CollectionOption,
+    JsonOption,
+    JudgeOption,
+    UrlOption,
+    cli,
+    client_of,
+    complain,
+    err,
+    judge_of,
+    say,
+    say_json,
+)
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+def progress_bar() -> "Progress":
+    """How much of a job is done."""
+    from engram.cli import progress_bars
+
+    return progress_bars.progress_bar(err())
+
+
+def followed(
+    client: Client, accepted: dict[str, Any], progress: "Progress", task: "TaskID", label: str
+) -> dict[str, Any]:
+    """The job at its end, the bar of ``task`` following it until then."""
+    job: dict[str, Any] = {}
+
+    def away(error: ClientError) -> None:
+        complain(f"{label}: {error.detail} The job goes on without; waiting ...")
+
+    for job in client.follow(accepted["job_id"], accepted["collection"], away):
+        done = job["received"] - job["waiting"]
+        progress.update(task, description=label, total=job["received"], completed=done)
+    return job
+
+
+def succeeded(job: dict[str, Any]) -> dict[str, Any]:
+    """The job, if it did all of it.
+
+    Raises:
+        ClientError: it failed, or somebody cancelled it.
+    """
+    if job["status"] != "succeeded":
+        raise ClientError(f"{job['collection']}: {job['error'] or job['status']}")
+    return job
+
+
+def one_by_one(client: Client, method: str, events: list[int], collection: str, action: str = "") -> dict[str, Any]:
+    """Have the service do the same with each of these verdicts; what became of them, as a page of verdicts."""
+    where = {"collection": collection}
+    return {"feedback": [client.send(method, f"/feedback/{event}{action}", params=where) for event in events]}
+
+
+def say_statuses(page: dict[str, Any]) -> None:
+    """A line for each verdict of the page."""
+    for event in page["feedback"]:
+        say(f"feedback {event['feedback_id']}: {event['status']}")
+
+
+@cli.command(rich_help_panel=STOCK)
+def rekey(
+    collection: Annotated[str, typer.Argument(help="The collection's name.")],
+    key_building: Annotated[
+        str, typer.Option(help="What keys are made of from now on: full, title, abstract or keywords.")
+    ],
+    key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
+    with client_of(url) as client:
+        headers = {} if key is None else {"idempotency-key": key}
+        accepted = client.send(
+            "POST",
+            path_of("collections", collection, "rekey"),
+            json={"key_building": key_building},
+            headers=headers,
+        )
+        with progress_bar() as progress:
+            job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    succeeded(job)
+    if as_json:
+        say_json(job)
+        return
+    say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
+
+
+@cli.command(rich_help_panel=STOCK)
+def reembed(
+    collection: Annotated[str, typer.Argument(help="The collection's name.")],
+    model: Annotated[
+        str | None, typer.Option(help="The encoder; by default that of the service that the collection is not of.")
+    ] = None,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Give up the vectors that do not serve: there is no going back then.")
+    ] = False,
+    key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a collection the vectors of another encoder, and wait until they serve; queries go on meanwhile."""
+    if drop and model is not None:
+        raise ClientError("--drop and --model do not go together.")
+    path, headers = path_of("collections", collection, "reembed"), {} if key is None else {"idempotency-key": key}
+    with client_of(url) as client:
+        if drop:
+            accepted = client.send("DELETE", path, headers=headers)
+        else:
+            body = {} if model is None else {"model": model}
+            accepted = client.send("POST", path, json=body, headers=headers)
+        with progress_bar() as progress:
+            job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    succeeded(job)
+    if as_json:
+        say_json(job)
+    elif drop:
+        say(f"{collection}: {job['updated']} vectors that did not serve are gone")
+    else:
+        say(f"{collection}: {job['result']['model']} serves, {job['updated']} vectors")
+
+
+@cli.command(rich_help_panel=ASK)
+def query(
+    text: Annotated[str, typer.Argument(help="The question.")],
+    collection: CollectionOption = "default",
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown.")] = 5,
+    memory: Annotated[str | None, typer.Option(help="off or read (the default)")] = None,
+    profile: Annotated[str | None, typer.Option(help="paper or default (the default)")] = None,
+    strategy: Annotated[str | None, typer.Option(help="graph (the default), dense, lexical or hybrid")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Who asks: one unit stays in one arm of the collection's experiment.")
+    ] = None,
+    expansions: Annotated[
+        Path | None, typer.Option(help="A file of expansions, as `engram expand --json` prints them.")
+    ] = None,
+    filters: FilterOption = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Show why each sentence was selected, and which verdicts did what.")
+    ] = False,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a question and show the passages that answer it."""
+    said = {"memory": memory, "profile": profile, "strategy": strategy}
+    arm = {name: value for name, value in said.items() if value is not None}
+    body = {
+        "query": text,
+        "collection": collection,
+        "top_k": top_k,
+        "unit": unit,
+        "filter": as_filter(filters),
+        "include": ["trace"] if trace else [],
+        "expansions": [] if expansions is None else _expansions(expansions),
+    }
+    with client_of(url) as client:
+        # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
+        answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
+        nothing = None if answer["passages"] or as_json else why_nothing(client, answer, body["filter"])
+    if as_json:
+        say_json(answer)
+        return
+    say_answer(answer)
+    if nothing:
+        say(nothing)
+
+
+def _expansions(path: Path) -> Any:
+    """The expansions in a file: a list of them, or a document that has one under that name."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        return found if isinstance(found, list) else found["expansions"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ClientError(f"{path}: not what `engram expand --json` prints") from error
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+@cli.command(rich_help_panel=ASK)
+def expand(
+    text: Annotated[str, typer.Argument(help="The question.")],
+    collection: CollectionOption = "default",
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            help="prf (the default), or with an LLM: hyde, diver, decomposition, facets, contrastive, "
+            "specification, rewriting, synonyms, step-back. May be given several times.",
+        ),
+    ] = None,
+    passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that prf and diver learn from.")] = 5,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Widen a question: pieces of text to send on with a verdict, as its expansions."""
+    wanted = methods or ["prf"]
+    body = {"query": text, "collection": collection, "methods": wanted, "passages": passages}
+    with client_of(url) as client:
+        widened = client.send("POST", "/expand", json=body)
+    if as_json:
+        say_json(widened)
+        return
+    width = max(map(len, wanted))
+    for method in wanted:
+        found = [unit["text"] for unit in widened["expansions"] if unit["method"] == method]
+        for piece in found or ["(nothing found)"]:
+            say(f"{method:<{width}}  {' '.join(piece.split())}")
+
+
+@cli.command(rich_help_panel=ASK)
+def feedback(
+    query_id: Annotated[str, typer.Argument(help="The query_id of an answer.")],
+    supporting: Annotated[
+        list[int] | None, typer.Option("--supporting", "-s", help="Id of a sentence that helped; repeatable.")
+    ] = None,
+    rejected: Annotated[
+        list[int] | None, typer.Option("--rejected", "-r", help="Id of a sentence that did not; repeatable.")
+    ] = None,
+    missed: Annotated[
+        list[int] | None,
+        typer.Option("--missed", "-m", help="Id of evidence that retrieval did not return; repeatable."),
+    ] = None,
+    passages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--passage",
+            help="Your id of a passage that helped as a whole; its sentences that are not named are left alone. "
+            "Repeatable.",
+        ),
+    ] = None,
+    expansions: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of expansions that passage keys learn from, as `engram expand --json` prints them."
+        ),
+    ] = None,
+    partial: Annotated[
+        bool,
+        typer.Option(
+            "--partial",
+            help="Judge only what is named; without it, activated sentences not named count as rejected.",
+        ),
+    ] = False,
+    none_helped: Annotated[
+        bool, typer.Option("--none-helped", help="Say that nothing helped: all that was activated is rejected.")
+    ] = False,
+    judge_name: JudgeOption = None,
+    key: Annotated[str | None, typer.Option(help="Idempotency-Key; a new one by default.")] = None,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which sentences helped, and show what that changed."""
+    body = {
+        "query_id": query_id,
+        "collection": collection,
+        "supporting": supporting or [],
+        "rejected": rejected or [],
+        "missed": missed or [],
+        "supporting_passages": passages or [],
+        "expansions": [] if expansions is None else _expansions(expansions),
+        "partial": partial,
+        "none_helped": none_helped,
+        "judge": judge_of(judge_name),
+        "wait": True,
+    }
+    with client_of(url) as client:
+        receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
+        if as_json:
+            say_json(receipt)
+        else:
+            say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
+            say_changes(client, receipt)
+            _say_keys(receipt["keys"])
+    if receipt["status"] == "parked":
+        raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
+
+
+def _say_keys(effect: dict[str, Any] | None) -> None:
+    if effect is None:
+        return
+    if effect["gate"] == "none":
+        say("     keys: the expansions are not validated, and teach nothing")
+        return
+    say(
+        f"     keys: validated by {effect['gate']}, highest alignment gain {effect['gain']:.3f}, {effect['status']}"
+    )
+    for credit in effect["credits"]:
+        say(
+            f"     {credit['passage_id']}, unit {credit['unit_id']}: "
+            f"alignment gain {credit['gain']:.3f} x weight {credit['weight']:.3f}"
+        )

@@ -1,0 +1,74 @@
+"""The command that brings back what a collection had learned at a past moment."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engram.cli.http_client import Client, path_of
+from engram.cli.query_commands import progress_bar, succeeded
+from engram.cli.terminal import LEARNT, JsonOption, UrlOption, cli, client_of, say, say_json
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+@cli.command(rich_help_panel=LEARNT)
+def replay(
+    collection: Annotated[str, typer.Argument(help="The collection's name.")],
+    until: Annotated[str, typer.Option(metavar="TIME", help="The moment, with its offset: 2026-05-01T12:00:00Z.")],
+    into: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The new collection; named by the moment by default.")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a collection of what another had learned at a past moment, to compare with it or to go back to.
+
+    It holds the same passages and the verdicts that counted then, and serves without memory until it is switched
+    live. The collection itself is left alone. A job makes it; this waits for the job.
+    """
+    body = {"until": until} | ({} if into is None else {"into": into})
+    headers = {} if key is None else {"idempotency-key": key}
+    with client_of(url) as client:
+        accepted = client.send("POST", path_of("collections", collection, "replay"), json=body, headers=headers)
+        with progress_bar() as progress:
+            past = succeeded(_followed(client, accepted, progress))["result"]
+    if as_json:
+        say_json(past)
+    else:
+        _print(past)
+
+
+def _followed(client: Client, accepted: dict[str, Any], progress: "Progress") -> dict[str, Any]:
+    """The job at its end, with a bar for each of its stages until then."""
+    tasks: dict[str, TaskID] = {}
+    job: dict[str, Any] = {}
+    for job in client.follow(accepted["job_id"], accepted["collection"]):
+        stage = job["stage"] or "waiting"
+        if stage not in tasks:
+            for earlier in tasks.values():
+                progress.update(earlier, completed=progress.tasks[earlier].total)
+            tasks[stage] = progress.add_task(stage)
+        progress.update(tasks[stage], total=job["received"], completed=job["received"] - job["waiting"])
+    return job
+
+
+def _print(past: dict[str, Any]) -> None:
+    say(f"{past['collection']}: {past['of']} as of {past['until']}")
+    say(f"     {past['passages']} passages")
+    _remark(past["passages_since"], "that came since are left out")
+    _remark(past["passages_updated"], "that changed since are as they are now")
+    say(f"     {past['events']} verdicts")
+    _remark(past["events_restored"], "of them were revoked since")
+    _remark(past["sentences_gone"], "sentences that they speak of are not there")
+    say(f"     key generation {past['key_generation']}")
+    if not past["key_generation_certain"]:
+        say("         or another one: keys were rolled back, and it is not recorded when")
+    for table, rows in past["learned"].items():
+        say(f"     {rows} rows of {table}")
+
+
+def _remark(count: int, text: str) -> None:
+    if count:
+        say(f"         {count} {text}")

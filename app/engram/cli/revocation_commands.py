@@ -1,0 +1,107 @@
+"""Commands that take verdicts back, and that prove what is learned to follow from those that count."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engram.cli.http_client import Client, ClientError
+from engram.cli.query_commands import followed, one_by_one, progress_bar, say_statuses, succeeded
+from engram.cli.terminal import (
+    LEARNT,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    cli,
+    client_of,
+    complain,
+    say,
+    say_json,
+    settings,
+)
+from engram.context.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from engram.services.revocation.verification_findings import Report
+
+
+@cli.command(rich_help_panel=LEARNT)
+def revoke(
+    events: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Feedback ids.")] = None,
+    judge_name: Annotated[str | None, typer.Option("--judge", help="Verdicts of this judge.")] = None,
+    since: Annotated[str | None, typer.Option("--from", help="Received since, as 2026-05-01T00:00:00Z.")] = None,
+    before: Annotated[str | None, typer.Option("--to", help="Received before that.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every verdict of the collection.")] = False,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Revoke verdicts: what was learned becomes what it would be if they had never come."""
+    said = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
+    criteria = {name: value for name, value in said.items() if value is not None}
+    if bool(events) == bool(criteria):
+        raise ClientError("Say which verdicts: by their ids, or by --judge, --from, --to or --all.")
+    with client_of(url) as client:
+        done = one_by_one(client, "DELETE", events, collection) if events else _many(client, criteria, collection)
+    if as_json:
+        say_json(done)
+    elif events:
+        say_statuses(done)
+    else:
+        say(f"{collection}: {done['updated']} revoked")
+
+
+def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str, Any]:
+    accepted = client.send("POST", "/feedback/revoke", json=criteria | {"collection": collection})
+    with progress_bar() as progress:
+        job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    return succeeded(job)
+
+
+@cli.command(rich_help_panel=LEARNT)
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(metavar="COLLECTION", help="Names; all by default.")] = None,
+    differences: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Differences shown of each collection.")
+    ] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+) -> None:
+    """Replay the log of verdicts and compare everything learned with it; exit code 1 if it differs.
+
+    States must agree to the bit, terms of the ranking weights and credits of expansions to 1e-9. Where there is no
+    collection, nothing is proved, and the exit code is 1 as well.
+    """
+    from engram.runtime.container import application
+
+    with application(settings()) as services:
+        where = services.database.address
+        scopes = [services.access.scope(name) for name in names or ()]
+        reports = []
+        every = services.verify.every(differences)
+        for report in (services.verify.verify(scope, differences) for scope in scopes) if scopes else every:
+            reports.append(report)
+            if not as_json:
+                _print(report)
+    if not reports:
+        raise NotFoundError(f"There is no collection to verify in {where}.")
+    rows = sum(report.rows for report in reports)
+    if as_json:
+        documents = [asdict(report) | {"clean": report.clean} for report in reports]
+        say_json({"database": where, "rows": rows, "collections": documents})
+    else:
+        collections = "1 collection" if len(reports) == 1 else f"{len(reports)} collections"
+        say(f"checked {rows} rows of {collections} in {where}")
+    if not all(report.clean for report in reports):
+        raise typer.Exit(1)
+
+
+def _print(report: "Report") -> None:
+    verdict = "follows from the log" if report.clean else f"{report.difference_count} differences"
+    say(f"{report.collection}: {verdict}")
+    width = max(len(table.table) for table in report.tables)
+    for table in report.tables:
+        say(f"     {table.table:<{width}}  {table.rows:>9}  {table.checksum[:16]}")
+    for difference in report.differences:
+        complain(f"{report.collection}: {difference.table}: {difference.row}: {difference.reason}")
+    if report.difference_count > len(report.differences):
+        complain(f"{report.collection}: and {report.difference_count - len(report.differences)} more")

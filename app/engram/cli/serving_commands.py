@@ -1,0 +1,145 @@
+"""Commands about how a collection serves, and what its arms come to."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engram.cli.http_client import ClientError, path_of
+from engram.cli.passage_key_commands import NameArgument
+from engram.cli.terminal import LEARNT, STOCK, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+
+PLURALS = {"passage": "passages", "sentence": "sentences", "entity": "entities"}
+FIGURES = ("retrieval_success", "evidence_recall", "reciprocal_rank", "generation_success", "hops")
+HEADINGS = ("arm", "queries", "judged", "unjudged", *(name.replace("_", " ") for name in FIGURES), "median ms")
+
+
+@cli.command(rich_help_panel=STOCK)
+def collection(
+    name: NameArgument,
+    shadow: Annotated[
+        bool | None, typer.Option("--shadow/--live", help="Serve without memory while it learns, or with it.")
+    ] = None,
+    experiment: Annotated[
+        Path | None,
+        typer.Option(help='A JSON file: {"arms": [{"name": ..., "percent": ..., "memory": "off"}, ...]}.'),
+    ] = None,
+    no_experiment: Annotated[bool, typer.Option("--no-experiment", help="End the experiment.")] = False,
+    explore: Annotated[
+        float | None, typer.Option(help="Share of the queries, 0 to 1, that make room for what is untried.")
+    ] = None,
+    slots: Annotated[int | None, typer.Option(help="Last positions of an answer that it may take.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Make its draws repeatable.")] = None,
+    no_exploration: Annotated[bool, typer.Option("--no-exploration", help="End the exploration.")] = False,
+    corpus_kind: Annotated[
+        str | None,
+        typer.Option(help="Which ranking weights it starts from: encyclopedic, general, or auto (by its titles)."),
+    ] = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how a collection serves, or change it; what no option names stays as it is."""
+    said = {"share": explore, "slots": slots, "seed": seed}
+    exploring = {key: value for key, value in said.items() if value is not None}
+    if experiment is not None and no_experiment:
+        raise ClientError("--experiment and --no-experiment contradict each other.")
+    if exploring and no_exploration:
+        raise ClientError("--explore, --slots and --seed contradict --no-exploration.")
+    patch: dict[str, Any] = {}
+    if shadow is not None:
+        patch["serving"] = "shadow" if shadow else "live"
+    if experiment is not None or no_experiment:
+        patch["experiment"] = None if experiment is None else _document(experiment)
+    if exploring or no_exploration:
+        patch["exploration"] = exploring or None
+    if corpus_kind is not None:
+        patch["corpus_kind"] = None if corpus_kind == "auto" else corpus_kind
+    with client_of(url) as client:
+        path = path_of("collections", name)
+        shown = client.send("PATCH", path, json=patch) if patch else client.send("GET", path)
+    if as_json:
+        say_json(shown)
+    else:
+        _say_collection(shown)
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ClientError(f"{path}: not JSON") from error
+
+
+def _say_collection(shown: dict[str, Any]) -> None:
+    counts = ", ".join(f"{shown[f'{kind}_count']} {plural}" for kind, plural in PLURALS.items())
+    serving = "in shadow: it learns, and serves without memory" if shown["serving"] == "shadow" else "live"
+    say(f"{shown['name']}: {counts}; {serving}")
+    share = (
+        ""
+        if shown["title_share"] is None
+        else f" ({shown['title_share']:.0%} of passages titled after their subject)"
+    )
+    decided = "as set" if shown["fixed_kind"] else f"by its titles{share}"
+    say(f"     ranked as {shown['corpus_kind']}, {decided}")
+    for arm in (shown["experiment"] or {}).get("arms", []):
+        say(
+            f"     arm {arm['name']}: {arm['percent']:g}%, memory {arm['memory']}, profile {arm['profile']}, "
+            f"strategy {arm['strategy']}"
+        )
+    exploration = shown["exploration"]
+    if exploration is not None:
+        seed = "" if exploration["seed"] is None else f", seed {exploration['seed']}"
+        say(f"     explores in {exploration['share']:.2%} of queries, last positions: {exploration['slots']}{seed}")
+
+
+@cli.command(rich_help_panel=LEARNT)
+def lift(
+    name: NameArgument,
+    since: Annotated[str | None, typer.Option("--from", help="Answered since, as 2026-05-01T00:00:00Z.")] = None,
+    before: Annotated[str | None, typer.Option("--to", help="Answered before that.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="The arm to compare the others with; the experiment's first by default.")
+    ] = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the arms of a collection's experiment by what verdicts say of their queries."""
+    said = {"from": since, "to": before, "baseline": baseline}
+    params = {key: value for key, value in said.items() if value is not None}
+    with client_of(url) as client:
+        report = client.send("GET", path_of("collections", name, "lift"), params=params)
+    if as_json:
+        say_json(report)
+        return
+    say_table([HEADINGS, *map(_cells, report["arms"])], "<" + ">" * (len(HEADINGS) - 1))
+    for arm in report["arms"]:
+        for figure in FIGURES:
+            if arm[figure]["difference"] is not None:
+                say(_difference(_name(arm), report["baseline"], figure, arm[figure]["difference"]))
+    never = sum(arm["unjudged"] for arm in report["arms"])
+    asked = sum(arm["queries"] for arm in report["arms"])
+    say(f"never judged: {never} of {asked} queries; they need not be like the judged ones")
+
+
+def _name(arm: dict[str, Any]) -> str:
+    return "(no arm)" if arm["arm"] is None else str(arm["arm"])
+
+
+def _cells(arm: dict[str, Any]) -> tuple[str, ...]:
+    figures = (_number(arm[figure]["mean"], 3) for figure in FIGURES)
+    counts = (str(arm[count]) for count in ("queries", "judged", "unjudged"))
+    return (_name(arm), *counts, *figures, _number(arm["median_total_ms"], 1))
+
+
+def _difference(arm: str, baseline: str, figure: str, difference: dict[str, Any]) -> str:
+    bounds = (
+        "too few queries for an interval"
+        if difference["low"] is None
+        else f"95% interval {difference['low']:+.3f} to {difference['high']:+.3f}"
+    )
+    return f"{arm} less {baseline}, {figure.replace('_', ' ')}: {difference['value']:+.3f} ({bounds})"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

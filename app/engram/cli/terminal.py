@@ -1,0 +1,177 @@
+"""What all commands share: the Typer application, the two consoles, common options, settings."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from engram.cli.http_client import Client
+    from engram.config.settings import Settings
+
+# Headings of `engram --help`, in this order.
+ASK = "Ask and judge"
+STOCK = "Passages, jobs and collections"
+LEARNT = "What was learned, and whom to believe"
+RUN = "Run the service"
+MEASURE = "Measure"
+HEADINGS = (ASK, STOCK, LEARNT, RUN, MEASURE)
+
+
+class Grouped(TyperGroup):
+    """Commands under the headings of `HEADINGS`, in that order, whatever imports what first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names, those of one heading together."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: HEADINGS.index(vars(self.commands[name])["rich_help_panel"]))
+
+
+cli = typer.Typer(
+    cls=Grouped,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Engram: retrieval that learns from being used.",
+)
+CollectionOption = Annotated[str, typer.Option("--collection", "-c", help="The collection's name.")]
+UrlOption = Annotated[str | None, typer.Option(help="Where the service is; ENGRAM_URL sets it as well.")]
+JudgeOption = Annotated[
+    str | None, typer.Option("--judge", help="Who judges; by default `cli`, or the access key's judge.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the service's JSON as it is.")]
+
+
+@cache
+def out() -> "Console":
+    """Standard output."""
+    from rich.console import Console
+
+    return Console(soft_wrap=True)
+
+
+@cache
+def err() -> "Console":
+    """Standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True, soft_wrap=True)
+
+
+def settings() -> "Settings":
+    """The configuration; logs go where it says from here on."""
+    from engram.config.settings import Settings
+    from engram.telemetry import logs
+
+    loaded = Settings()
+    logs.configure(loaded.log_format, loaded.log_level)
+    return loaded
+
+
+def base_url(url: str | None) -> str:
+    """Where the service is: as said, else as configured."""
+    return (url or _configured_url()).rstrip("/")
+
+
+def _configured_url() -> str:
+    """As `Settings.base_url` has it."""
+    known = _variables()
+    host, port = known.get("ENGRAM_HOST", "127.0.0.1"), known.get("ENGRAM_PORT", "8000")
+    if not port.isdecimal():
+        return settings().base_url  # which says what is wrong
+    return known.get("ENGRAM_URL") or f"http://{host}:{port}"
+
+
+def _variables() -> dict[str, str]:
+    """What settings are read from; reading all settings would be half of a client's start."""
+    variables: dict[str, str | None] = dict(os.environ)
+    if Path(".env").exists():
+        from dotenv import dotenv_values
+
+        variables = dotenv_values(".env") | variables
+    return {name.upper(): value for name, value in variables.items() if value is not None}
+
+
+def access_key() -> str | None:
+    """The access key that requests are made with, if one is configured; as `Settings.access_key` has it."""
+    return _variables().get("ENGRAM_ACCESS_KEY") or None
+
+
+def judge_of(named: str | None) -> str | None:
+    """Whose verdict it is that a command gives: as named, else the access key's judge, else ``cli``."""
+    return named if access_key() else named or "cli"
+
+
+def client_of(url: str | None) -> "Client":
+    """A client of the service, with the access key that is configured."""
+    from engram.cli.http_client import Client
+
+    return Client(base_url(url), access_key())
+
+
+def say(text: str) -> None:
+    """One line for the caller, as it stands."""
+    out().print(text, markup=False, highlight=False, emoji=False)
+
+
+def counted(number: int, one: str) -> str:
+    """ "1 hop", "2 hops"; of words whose plural takes an s."""
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+
+
+def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
+    """Rows in aligned columns; ``sides`` has a sign for each, as formats do: "<" to the left, ">" to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True))
+        say("  ".join(cells).rstrip())
+
+
+def figures(found: dict[str, Any], before: str = "") -> list[list[str]]:
+    """Every figure of nested ones by the names that lead to it."""
+    rows: list[list[str]] = []
+    for name, value in found.items():
+        if isinstance(value, dict):
+            rows += figures(value, f"{before}{name}, ")
+        else:
+            rows.append([f"{before}{name}", f"{value:.3f}" if isinstance(value, float) else _text(value)])
+    return rows
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def complain(text: str) -> None:
+    """One line about what went wrong, as it stands."""
+    err().print(" ".join(text.split()), markup=False, highlight=False, emoji=False)
+
+
+def say_json(value: Any) -> None:
+    """The service's answer, indented."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        say(f"engram {version('engram')}")
+        raise typer.Exit
+
+
+@cli.callback()
+def engram(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Engram: retrieval that learns from being used."""

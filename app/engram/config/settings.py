@@ -1,0 +1,302 @@
+"""Everything that can be configured, each setting documented where it is defined.
+
+Values come from the environment (prefix ``ENGRAM_``; ``DATABASE_URL`` and ``REDIS_URL`` carry no prefix) or
+from a ``.env`` file in the working directory.
+"""
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import SettingsConfigDict
+
+from engram.config.operation_settings import OperationSettings
+from engram.config.retrieval_settings import RetrievalSettings
+
+
+class Settings(RetrievalSettings, OperationSettings):
+    """Configuration of every Engram process."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ENGRAM_", env_file=".env", extra="ignore", frozen=True, populate_by_name=True
+    )
+
+    # Where things are
+    database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DATABASE_URL", "ENGRAM_DATABASE_URL"),
+        description="Postgres with pgvector, as a URL. Unset: the embedded Postgres in the data directory.",
+    )
+    read_database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("READ_DATABASE_URL", "ENGRAM_READ_DATABASE_URL"),
+        description=(
+            "A streaming replica of that Postgres, as a URL: queries, comparisons and lifts are read on it while "
+            "it is up to date. Unset: all is read on the one."
+        ),
+    )
+    read_lag_seconds: float = Field(
+        default=10.0, gt=0, le=3600, description="A replica that is further behind than this is not read on."
+    )
+    read_wait_seconds: float = Field(
+        default=0.25,
+        ge=0,
+        le=60,
+        description=(
+            "How long a read waits for the replica to have what it must see, such as a verdict that was waited "
+            "for; then it goes to the primary."
+        ),
+    )
+    redis_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("REDIS_URL", "ENGRAM_REDIS_URL"),
+        description="Redis, as a URL. Unset: the embedded Redis in the data directory.",
+    )
+    data_dir: Path = Field(
+        default=Path(".engram"),
+        description="Folder of the embedded servers' data and of exported encoders.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address the API listens on.")
+    port: int = Field(default=8000, ge=1, le=65535, description="Port the API listens on.")
+    url: str | None = Field(
+        default=None,
+        description="Base URL of the service that the command line talks to. Unset: http://HOST:PORT.",
+    )
+    embedded_user: str = Field(
+        default="nobody",
+        description="System user the embedded Postgres runs as when Engram itself runs as root.",
+    )
+    embedded_memory_mb: int | None = Field(
+        default=None,
+        ge=16,
+        description=(
+            "Memory that the embedded Postgres keeps pages in, in MB. Unset: an eighth of the machine's or its "
+            "container's, 128 to 4096."
+        ),
+    )
+
+    # Ending
+    shutdown_delay_seconds: int = Field(
+        default=0,
+        ge=0,
+        le=3600,
+        description=(
+            "How long the API goes on as before once it is told to end, but for `/readyz`, which answers 503 at "
+            "once: time for load balancers to turn elsewhere."
+        ),
+    )
+    shutdown_grace_seconds: int = Field(
+        default=15,
+        ge=1,
+        le=3600,
+        description=(
+            "How long requests in hand may then take to finish, while no new ones are accepted. Whoever ends the "
+            "process must wait for longer before killing it (Compose: `stop_grace_period`)."
+        ),
+    )
+
+    # Connections of clients
+    max_connections: int = Field(
+        default=500,
+        ge=10,
+        le=100_000,
+        description=(
+            "Connections the API holds at once. One more takes the place of one whose request has not come whole; "
+            "if there is none, it is answered 503."
+        ),
+    )
+    head_timeout_seconds: float = Field(
+        default=10.0, gt=0, le=3600, description="How long a request's line and headers may take to arrive."
+    )
+    body_timeout_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=3600,
+        description=(
+            "Within so long at least 4 KiB of a request's body must arrive, or its end, and what stands in the way "
+            "of the rest of an answer be taken."
+        ),
+    )
+
+    allowed_hosts: str = Field(
+        default="",
+        description=(
+            "Names that the service goes by in the Host header, separated by commas, besides those of this "
+            "machine, `ENGRAM_HOST` and addresses; `*`: any. Others are answered 421."
+        ),
+    )
+    cors_origins: str = Field(
+        default="",
+        description=(
+            "Origins of other sites' pages that may use the service from a browser, separated by commas, like "
+            "https://app.example.org. Writes from others are answered 403."
+        ),
+    )
+
+    # Access
+    access: Literal["auto", "keys", "open"] = Field(
+        default="auto",
+        description=(
+            "Whether requests need an access key: 'auto' for none on loopback, and else for keys, at least one of "
+            "which must be there at the start; 'keys' always; 'open' never."
+        ),
+    )
+    access_remember_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=300,
+        description="How long a process goes by what it knows of an access key: a revoked one works no longer.",
+    )
+    jwt_issuer: str | None = Field(
+        default=None,
+        description=(
+            "Identity provider (`iss`) whose JWT bearer tokens are taken beside access keys; goes with the two "
+            "that follow."
+        ),
+    )
+    jwt_audience: str | None = Field(default=None, description="Whom its tokens must be for (`aud`).")
+    jwt_keys_url: str | None = Field(default=None, description="Where it publishes its keys, a JWK set.")
+    access_key: SecretStr | None = Field(
+        default=None, description="The access key that the command line sends to the service."
+    )
+
+    row_security: bool = Field(
+        default=False,
+        description=(
+            "Whether Postgres itself keeps tenants apart as well: connections that serve a request then see "
+            "rows of its tenant only. Needs the role engram_tenant, which `engram migrate` makes if it may."
+        ),
+    )
+
+    # Database connections
+    database_pool_size: int = Field(
+        default=10,
+        ge=1,
+        le=200,
+        description="Connections kept in each of a process's two pools, for reading and for writing.",
+    )
+    statement_timeout_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        description="Longest time one SQL statement may run; index maintenance and migrations have no limit.",
+    )
+
+    # Embedding
+    embedding_model: str = Field(
+        default="all-MiniLM-L6-v2",
+        description=(
+            "Encoder: 'all-MiniLM-L6-v2' (installed with Engram) or a sentence-transformers model folder. "
+            "A collection keeps the encoder it was made with; processes that run another one embed no text for it."
+        ),
+    )
+    embedding_also: str | None = Field(
+        default=None,
+        description=(
+            "A second encoder of the same dimension that the process runs beside, for collections that are of it: "
+            "while `engram reembed` takes collections from one to the other."
+        ),
+    )
+    embedding_dimension: int = Field(
+        default=384,
+        ge=1,
+        le=2000,
+        description="Dimension of the vectors of all encoders that share a database, checked at start.",
+    )
+    embedding_runtime: Literal["onnx", "torch"] = Field(
+        default="onnx",
+        description=(
+            "'onnx' (fast, small) or 'torch' for models that ONNX cannot express. The default encoder and others "
+            "of BERT's kind need no torch; the rest, and 'torch', need `pip install 'engram[encoders]'`."
+        ),
+    )
+    embedding_precision: Literal["float32", "int8"] = Field(
+        default="float32",
+        description=(
+            "'int8' rounds the weights of encoders of BERT's kind: a question then takes half the time to embed "
+            "where the processor is quick at it. Vectors of both can be compared with each other."
+        ),
+    )
+    embedding_threads: int = Field(
+        default=0, ge=0, description="Threads of the encoder; 0 lets the runtime decide."
+    )
+    embedding_batch_size: int = Field(default=64, ge=1, le=1024, description="Texts per encoder batch.")
+
+    # Language
+    spacy_model: str = Field(
+        default="en_core_web_sm",
+        description=(
+            "spaCy pipeline for sentences and entities. If it is not installed, the built-in English rules serve; "
+            "'rules' asks for them."
+        ),
+    )
+
+    # Facts
+    facts: bool = Field(
+        default=True,
+        description=(
+            "Keep a graph of what passages say, as subject, predicate and object, by rules, as they are ingested, "
+            "which makes ingest about 1.03 times as dear. "
+            "Facts that callers state are kept in any case."
+        ),
+    )
+    facts_extraction: Literal["rules", "llm"] = Field(
+        default="rules",
+        description=(
+            "What reads the texts that `POST /facts` gives, where a request does not say: rules, or the LLM, which "
+            "falls back to them. Passages are read by rules."
+        ),
+    )
+
+    # LLM, optional: any OpenAI-compatible endpoint
+    llm_base_url: str | None = Field(
+        default=None,
+        description="OpenAI-compatible endpoint, such as http://localhost:11434/v1. Unset: no LLM is used.",
+    )
+    llm_api_key: SecretStr | None = Field(default=None, description="Bearer token of the endpoint.")
+    llm_model: str = Field(default="gpt-4o-mini", description="Model name sent to the endpoint.")
+    llm_timeout_seconds: float = Field(default=30.0, gt=0, description="Longest wait for one answer.")
+    llm_max_attempts: int = Field(default=3, ge=1, le=10, description="Tries per request, the first included.")
+    llm_time_extraction: bool = Field(
+        default=False, description="Let the LLM extract time constraints instead of the built-in rules."
+    )
+
+    llm_price_prompt: float = Field(
+        default=0.0, ge=0, description="Price of a million prompt tokens, for the metric of what the LLM costs."
+    )
+    llm_price_completion: float = Field(default=0.0, ge=0, description="The same of completion tokens.")
+
+    # Judge
+    judge_name: str = Field(default="llm-judge", description="Judge name recorded on the judge's feedback.")
+    judge_interval_seconds: float = Field(
+        default=10.0, gt=0, description="How often `engram judge` looks for unjudged episodes."
+    )
+    judge_window_hours: float = Field(
+        default=24.0, gt=0, description="Episodes older than this are not judged any more."
+    )
+
+    # Logs
+    log_format: Literal["console", "json"] = Field(
+        default="console", description="'console' for people, 'json' for machines."
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="Least severe level that is logged."
+    )
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine reaches the API."""
+        return is_loopback(self.host)
+
+    @property
+    def base_url(self) -> str:
+        """Where the command line finds the service."""
+        return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens on ``host``."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

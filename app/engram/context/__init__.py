@@ -1,0 +1,1 @@
+"""Context of a request: its tenant, its deadline, and the errors that end it."""

@@ -1,0 +1,1 @@
+"""Access keys and token buckets."""

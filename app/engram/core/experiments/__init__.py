@@ -1,0 +1,1 @@
+"""Experiments: assignment to arms, exploration, measured lift."""

@@ -1,0 +1,148 @@
+"""How far one judge may move what others rely on: caps per judge, memory and day.
+
+A gain K closes the share K of the distance between a memory and what a verdict says. So a judge that moved a memory
+by K1, K2, ... on one day left Π (1 - Ki) of where it stood, and a cap on the share that it may close, c, is a floor
+of 1 - c under that product. Everything here follows from the verdicts on one memory in the order of application, so
+a replay of that memory comes to the same gains.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.judge_standing import NEWCOMERS
+
+Floats = NDArray[np.float64]
+
+LEAST_GAIN = 1e-9
+"""What a floor leaves by rounding is nothing."""
+JUDGES = 64
+"""Whose last word on one sentence for one question is kept: those who spoke first."""
+
+Said = tuple[tuple[str, int], ...]
+"""Judge and its last word (1 supported, 0 rejected), in the order in which they first spoke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What judges left of a memory on the last day that it moved.
+
+    Attributes:
+        day: of the verdicts, as 2026-05-01; empty before any.
+        kept: judge and the share of the memory that it left, in (0, 1], by judge.
+    """
+
+    day: str = ""
+    kept: tuple[tuple[str, float], ...] = ()
+
+    def on(self, day: str) -> "Pulled":
+        """As it counts for a verdict of ``day``: a new day begins anew, one that comes late counts to the last."""
+        return Pulled(day) if day > self.day else self
+
+    def left(self, judge: str) -> float:
+        """The share that this judge left so far."""
+        return next((share for name, share in self.kept if name == judge), 1.0)
+
+    def after(self, judge: str, gain: float) -> "Pulled":
+        """With one more verdict of the judge."""
+        share = self.left(judge) * (1.0 - gain)
+        others = [of for of in self.kept if of[0] != judge]
+        return Pulled(self.day, tuple(sorted([*others, (judge, share)])) if others else ((judge, share),))
+
+
+UNTOUCHED = Pulled()
+"""Of a memory that no verdict moved."""
+
+
+def most_gain(left: float, share: float) -> float:
+    """The largest gain that keeps what a judge closes of the distance to its verdicts within ``share``.
+
+    Args:
+        left: the share of the memory that the judge left so far today, in (0, 1].
+        share: the cap, in [0, 1]; 1 is none.
+
+    Raises:
+        ValueError: an argument is out of its range.
+    """
+    if not 0 < left <= 1 or not 0 <= share <= 1:
+        raise ValueError("what is left must lie in (0, 1] and the cap in [0, 1]")
+    gain = 1.0 - (1.0 - share) / left
+    return gain if gain > LEAST_GAIN else 0.0
+
+
+def most_gains(left: Floats, shares: Floats) -> Floats:
+    """``most_gain`` of each, (n,), to the bit.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+    if not ((left > 0) & (left <= 1) & (shares >= 0) & (shares <= 1)).all():
+        raise ValueError("what is left must lie in (0, 1] and the cap in [0, 1]")
+    gains = 1.0 - (1.0 - shares) / left
+    return np.where(gains > LEAST_GAIN, gains, 0.0)
+
+
+def contested(said: Said, judge: str, target: int) -> bool:
+    """Whether a verdict goes against what other judges said of the same sentence for the same question.
+
+    It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
+    what was said first stands. A new judge outvotes nobody: it counts as none among them.
+    """
+    if not said:
+        return False
+    against = sum(word != target for name, word in said if name != judge)
+    if not against:
+        return False
+    beside = (judge != NEWCOMERS) + sum(word == target for name, word in said if name != judge)
+    if beside != against:
+        return beside < against
+    first, word = said[0]
+    return first != judge and word != target
+
+
+def allowed_gain(
+    pulled: Pulled, said: Said, judge: str, target: int, *, share: float, contested_share: float
+) -> float:
+    """The largest gain that a judge's caps leave a verdict.
+
+    Args:
+        pulled: of the state, on the verdict's day.
+        said: of the sentence, for the question.
+        share, contested_share: the judge's caps, in [0, 1]; the second holds, if it is the lower one, for a verdict
+            that goes against what others said.
+    """
+    cap = min(share, contested_share) if contested(said, judge, target) else share
+    return most_gain(pulled.left(judge), cap)
+
+
+def with_word(said: Said, judge: str, target: int) -> Said:
+    """What was said, with this judge's last word; that of a new judge is not kept."""
+    if judge == NEWCOMERS or (len(said) == 1 and said[0] == (judge, target)):
+        return said
+    if judge in [name for name, _ in said]:
+        return tuple((name, target if name == judge else word) for name, word in said)
+    return (*said, (judge, target)) if len(said) < JUDGES else said
+
+
+def comparisons(cap: int | None, *, contested: bool) -> int | None:
+    """How many of a judge's day may count before a comparison, if it is to count itself; None: any number.
+
+    What goes against what other judges said never counts.
+    """
+    return 0 if contested else cap
+
+
+def counted(caps: Sequence[int | None], before: int = 0) -> list[bool]:
+    """Which of a judge's comparisons of one day count towards the ranking: as many as each one's cap allows.
+
+    Args:
+        caps: of each, in the order of application, as ``comparisons`` gives them.
+        before: how many counted before them.
+    """
+    found = []
+    for cap in caps:
+        found.append(cap is None or before < cap)
+        before += found[-1]
+    return found

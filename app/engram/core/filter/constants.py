@@ -1,0 +1,44 @@
+"""By what a verdict is applied: the noises of the filter, and the caps of its judge."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from engram.core.filter.judge_standing import FULL, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Kept with every applied verdict, so that later settings leave the past alone.
+
+    Attributes:
+        positive, negative, process: R_pos, R_neg and Q (GAM-RAG, Appendix C).
+        share: of the distance to what its verdicts of a day say, how much a judge may close of one memory, in
+            [0, 1].
+        contested: the same where its verdict goes against what other judges said, in [0, 1].
+        comparisons: verdicts of a judge and day that may teach the ranking; None: all.
+        standing: weight of the judge, in (0, 1]; below 1 it is new (``core.standing``).
+        newcomers: what all new judges together may close of the distance between one memory and their verdicts in a
+            day, in [0, 1].
+    """
+
+    positive: float
+    negative: float
+    process: float
+    share: float = 1.0
+    contested: float = 1.0
+    comparisons: int | None = None
+    standing: float = 1.0
+    newcomers: float = 1.0
+
+    def of_new(self, standing: Standing) -> Self:
+        """That of a judge that nobody vouched for: until it is established, it shares its caps with all new ones,
+        and teaches the ranking nothing.
+        """
+        if standing.weight == FULL:
+            return self
+        return replace(self, standing=standing.weight, share=min(self.share, self.newcomers), comparisons=0)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the judge is."""
+        return self.standing < FULL

@@ -1,0 +1,95 @@
+"""What judges left of many states, in columns: ``caps.Pulled`` of each, and how verdicts pull on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.caps import Floats, most_gains
+
+Ids = NDArray[np.int64]
+NEVER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Verdicts on single states, in columns; arrays are (n,).
+
+    Attributes:
+        states: place of the state.
+        judges, days: as caps know them; of each verdict.
+        caps: share of the distance that the judge may close of the state in a day, in [0, 1].
+    """
+
+    states: Ids
+    judges: Sequence[str]
+    days: Sequence[str]
+    caps: Floats
+
+
+class Pulls:
+    """What judges left of m states.
+
+    There is a slot for each state and judge that left or will leave something of it. A slot counts while its day is
+    that of its state: a new day begins anew.
+    """
+
+    def __init__(self, days: Sequence[str], kept: Sequence[Mapping[str, float]], verdicts: Verdicts) -> None:
+        self._day_names = sorted({*days, *verdicts.days})
+        self._judge_names = sorted(set[str]().union(verdicts.judges, *kept))
+        day_of = {day: at for at, day in enumerate(self._day_names)}
+        judge_of = {judge: at for at, judge in enumerate(self._judge_names)}
+        self._days = np.array([day_of[day] for day in days], dtype=np.int64)
+        self._caps = verdicts.caps
+        self._verdict_days = np.array([day_of[day] for day in verdicts.days], dtype=np.int64)
+        known = [(at, judge_of[judge], left) for at, own in enumerate(kept) for judge, left in own.items()]
+        states = np.array([at for at, _, _ in known], dtype=np.int64)
+        slots = np.concatenate([states, verdicts.states]) * len(judge_of)
+        slots += np.array(
+            [*(judge for _, judge, _ in known), *map(judge_of.__getitem__, verdicts.judges)], dtype=np.int64
+        )
+        found, at = np.unique(slots, return_inverse=True)
+        self._slot_states, self._slot_judges = np.divmod(found, max(len(judge_of), 1))
+        self._left = np.ones(len(found))
+        self._slot_days = np.full(len(found), NEVER)
+        self._left[at[: len(known)]] = [left for _, _, left in known]
+        self._slot_days[at[: len(known)]] = self._days[states]
+        self._verdict_slots = at[len(known) :]
+        self._states = verdicts.states
+
+    def most(self, wave: Ids) -> Floats:
+        """The largest gains that caps leave these verdicts, each of another state."""
+        return most_gains(self._left_by(wave), self._caps[wave])
+
+    def pull(self, wave: Ids, gains: Floats) -> None:
+        """Have these verdicts, each of another state, pull by these gains."""
+        slots, days = self._verdict_slots[wave], self._days_by(wave)
+        self._left[slots] = self._left_by(wave) * (1.0 - gains)
+        self._slot_days[slots] = days
+        self._days[self._states[wave]] = days
+
+    def _days_by(self, wave: Ids) -> Ids:
+        """Of their states: a verdict that comes late counts to the state's last day."""
+        return np.maximum(self._days[self._states[wave]], self._verdict_days[wave])
+
+    def _left_by(self, wave: Ids) -> Floats:
+        slots = self._verdict_slots[wave]
+        return np.where(self._slot_days[slots] == self._days_by(wave), self._left[slots], 1.0)
+
+    def days(self, states: Ids) -> list[str]:
+        """The last day of each of these states."""
+        return [self._day_names[day] for day in self._days[states].tolist()]
+
+    def kept(self, states: Ids) -> list[dict[str, float]]:
+        """Of each of these states judge -> the share that it left on that day, by judge."""
+        counts = self._slot_days == self._days[self._slot_states]
+        found: list[dict[str, float]] = [{} for _ in range(len(self._days))]
+        for state, judge, left in zip(
+            self._slot_states[counts].tolist(),
+            self._slot_judges[counts].tolist(),
+            self._left[counts].tolist(),
+            strict=True,
+        ):
+            found[state][self._judge_names[judge]] = left
+        return [found[state] for state in states.tolist()]

@@ -1,0 +1,114 @@
+"""What single verdicts did to a score: the score as it is, less that of a state that never heard of the verdict.
+
+Leaving one out is exact where the state is a sum or is replayed. It is not additive: of two verdicts that say the
+same, each alone makes less difference than both together.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking.complementarity import Pool
+from engram.core.ranking.passage_scores import (
+    FEATURE_HOPS,
+    FIRST_LOOK,
+    Reach,
+    passage_features,
+    with_second_look,
+)
+from engram.core.ranking.propagation import Candidates, sentence_scores
+from engram.core.ranking.ranking_weights import Evidence, Prior
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+def similarity_after(before: float, gain: float, residual: float) -> float:
+    """Cosine of memory and question once a verdict has moved the memory along the question (GAM-RAG, Eq. 12).
+
+    Of a unit vector m with m·q = c, the moved one, m + K r q, has length sqrt(1 + 2 K r c + (K r)²).
+
+    Args:
+        before: c, in [-1, 1].
+        gain, residual: K in [0, 1] and r, of the verdict.
+    """
+    step = gain * residual
+    length = math.sqrt(max(1.0 + 2.0 * step * before + step * step, 0.0))
+    return (before + step) / length if length > 0 else 0.0
+
+
+def with_memories(candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]]) -> Candidates:
+    """The candidates with these memories.
+
+    Args:
+        states: (sentence, channel) -> perplexity and cosine with the question; those of other sentences are not
+            looked at.
+    """
+    arrays = {
+        "task": (candidates.task_perplexity.copy(), candidates.task_similarity.copy()),
+        "time": (candidates.time_perplexity.copy(), candidates.time_similarity.copy()),
+    }
+    for (sentence, channel), (perplexity, similarity) in states.items():
+        at = int(np.searchsorted(candidates.sentence_ids, sentence))
+        if at < len(candidates) and candidates.sentence_ids[at] == sentence:
+            arrays[channel][0][at], arrays[channel][1][at] = perplexity, similarity
+    return replace(
+        candidates,
+        task_perplexity=arrays["task"][0],
+        task_similarity=arrays["task"][1],
+        time_perplexity=arrays["time"][0],
+        time_similarity=arrays["time"][1],
+    )
+
+
+def scores_with(
+    candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]], *, learned_only: bool
+) -> Floats:
+    """Scores of Eq. 6, (n,), as they were with these memories; activations are left as they are."""
+    return sentence_scores(with_memories(candidates, states), learned_only=learned_only)
+
+
+def features_with(
+    features: Floats, passages: Ids, hops: Sequence[Reach], pool: Pool | None, first: Floats
+) -> Floats:
+    """Features, (n, k), as they were if the hops had reached sentences in this order and with these scores.
+
+    The members of the pool are left as they are; how far each is believed is not.
+
+    Args:
+        features: as ``ranking.with_second_look`` made them.
+        passages: whose they are, (n,), in any order.
+        hops: as they would have been; ``titled`` is not looked at.
+        pool: their pool.
+        first: weights of the first look.
+    """
+    ids = passages.tolist()
+    # What titles say does not depend on scores; hops beyond the last that has features of its own share its column.
+    titled = [dict(zip(ids, features[:, _column("titled", hop)].tolist(), strict=True)) for hop in range(len(hops))]
+    order = np.argsort(passages)
+    similarities, lexical, timely = (dict(zip(ids, features[:, at].tolist(), strict=True)) for at in range(3))
+    _, sorted_features = passage_features(
+        similarities,
+        lexical,
+        timely,
+        [replace(hop, titled=titled[number]) for number, hop in enumerate(hops)],
+    )
+    changed = np.empty_like(sorted_features)
+    changed[order] = sorted_features
+    return with_second_look(changed, pool, first)
+
+
+def means_without(prior: Prior, total: Evidence, terms: Sequence[Evidence]) -> Floats:
+    """The mean weights, (m, k), after all evidence but one term each; the sum is additive, so this is exact."""
+    if not terms:
+        return np.zeros((0, len(prior.mean)))
+    precision = prior.precision + total.precision - np.stack([term.precision for term in terms])
+    information = total.information - np.stack([term.information for term in terms])
+    return np.asarray(prior.mean + np.linalg.solve(precision, information[:, :, None])[:, :, 0])
+
+
+def _column(name: str, hop: int) -> int:
+    return FIRST_LOOK.index(f"{name}_{min(hop + 1, FEATURE_HOPS)}")

@@ -1,0 +1,110 @@
+"""States in columns, as a batch reads, moves and writes them: thousands of numbers, and no object for each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.caps import Pulled, Said
+from engram.core.filter.kalman import Floats
+from engram.core.filter.states import CHANNELS, Memory, Support, Vector
+
+Ids = NDArray[np.int64]
+Kept = Mapping[str, float]
+"""Judge -> the share that it left of a state, see ``caps.Pulled``."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRows:
+    """n rows of ``Memory``; arrays are (n,), vectors (n, d).
+
+    Attributes:
+        channels: places in ``CHANNELS``.
+        days, kept: ``Pulled`` of each.
+    """
+
+    sentence_ids: Ids
+    channels: Ids
+    vectors: Vector
+    perplexities: Floats
+    update_counts: Ids
+    days: Sequence[str]
+    kept: Sequence[Kept]
+
+    @classmethod
+    def of(cls, rows: Sequence[Memory]) -> "MemoryRows":
+        """Rows in columns."""
+        return cls(
+            sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
+            channels=np.array([CHANNELS.index(row.channel) for row in rows], dtype=np.int64),
+            vectors=np.stack([row.vector for row in rows]) if rows else np.zeros((0, 0), dtype=np.float32),
+            perplexities=np.array([row.perplexity for row in rows], dtype=np.float64),
+            update_counts=np.array([row.update_count for row in rows], dtype=np.int64),
+            days=[row.pulled.day for row in rows],
+            kept=[dict(row.pulled.kept) for row in rows],
+        )
+
+    def __len__(self) -> int:
+        return len(self.sentence_ids)
+
+    def __iter__(self) -> Iterator[Memory]:
+        return map(
+            Memory,
+            self.sentence_ids.tolist(),
+            (CHANNELS[channel] for channel in self.channels.tolist()),
+            self.vectors,
+            self.perplexities.tolist(),
+            self.update_counts.tolist(),
+            map(_pulled, self.days, self.kept),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SupportRows:
+    """n rows of ``Support``; arrays are (n,). ``days`` and ``kept``: ``Pulled`` of each."""
+
+    question_ids: Ids
+    sentence_ids: Ids
+    supports: Floats
+    perplexities: Floats
+    update_counts: Ids
+    complete: NDArray[np.bool_]
+    days: Sequence[str]
+    kept: Sequence[Kept]
+    said: Sequence[Said]
+
+    @classmethod
+    def of(cls, rows: Sequence[Support]) -> "SupportRows":
+        """Rows in columns."""
+        return cls(
+            question_ids=np.array([row.question_id for row in rows], dtype=np.int64),
+            sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
+            supports=np.array([row.support for row in rows], dtype=np.float64),
+            perplexities=np.array([row.perplexity for row in rows], dtype=np.float64),
+            update_counts=np.array([row.update_count for row in rows], dtype=np.int64),
+            complete=np.array([row.complete for row in rows], dtype=np.bool_),
+            days=[row.pulled.day for row in rows],
+            kept=[dict(row.pulled.kept) for row in rows],
+            said=[row.said for row in rows],
+        )
+
+    def __len__(self) -> int:
+        return len(self.sentence_ids)
+
+    def __iter__(self) -> Iterator[Support]:
+        return map(
+            Support,
+            self.question_ids.tolist(),
+            self.sentence_ids.tolist(),
+            self.supports.tolist(),
+            self.perplexities.tolist(),
+            self.update_counts.tolist(),
+            self.complete.tolist(),
+            map(_pulled, self.days, self.kept),
+            self.said,
+        )
+
+
+def _pulled(day: str, kept: Kept) -> Pulled:
+    return Pulled(day, tuple(sorted(kept.items())))

@@ -1,0 +1,1 @@
+"""Facts: claims, beliefs, alignment of entities, paths."""

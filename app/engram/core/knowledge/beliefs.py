@@ -1,0 +1,358 @@
+"""What is believed of facts: one step for whoever computes it.
+
+A fact says that a subject has an object under a predicate, for some days. What is believed of it is a mean in
+[0, 1] and its perplexity, moved by the filter of GAM-RAG (``kalman``, Eqs. 10-13) exactly as the support of a
+sentence is: each thing said of it is an observation, 1 for it and 0 against it. What is said of one fact bears on
+others:
+
+- a source or a confirmation speaks for each fact of the same object that can hold at the same time, and, where the
+  predicate is functional, against each fact of another object that would have to hold at the same time;
+- a word against a fact speaks against those of the same object that can hold at the same time, and for nothing.
+
+Facts are closed, never removed: by a word that says so, or, where the predicate is functional, by a believed fact
+of another object that begins later. Ingest, revisions, revocations and verifications all call ``replay``, which
+goes by what was said in its order; no fact depends on another group, so groups are replayed together or one by one.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+
+from engram.core.filter.caps import UNTOUCHED, Pulled, allowed_gain, with_word
+from engram.core.filter.caps import Said as Words
+from engram.core.filter.judge_standing import NEWCOMERS
+from engram.core.filter.kalman import update_supports
+from engram.core.knowledge.claims import ALWAYS, NEVER, Claim
+
+BEGINNING = 0.5
+"""What is believed of a fact before anything is said: nothing either way, at perplexity 1."""
+HELD = 0.49
+"""A fact believed less is doubted: it ends no other. Where as much speaks for as against it, it is not."""
+SOURCE_NOISE = 2.0
+"""R of a source, for and against. From 0.5 at perplexity 1, what n sources state and m go against is believed
+(n + 1) / (n + m + 2), but for the process noise: Laplace's rule. A judge has looked, and counts for more."""
+
+SOURCE, CONFIRM, CONTRADICT, SUPERSEDE, CLOSE = "source", "confirm", "contradict", "supersede", "close"
+Kind = Literal["source", "confirm", "contradict", "supersede", "close"]
+SUPERSEDED = "superseded"
+"""Why a fact is closed that a later one of the same subject and predicate ended."""
+UNSAID = "no longer said"
+"""Why a fact is closed all of whose sources say something else by now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """One thing said of a fact.
+
+    Attributes:
+        sequence: its place among all that was said in the collection.
+        who: a judge, ``NEWCOMERS`` for a new one, or a source; a source that repeats itself says nothing new.
+        day, at: when, the day in UTC as 2026-05-01.
+        positive, negative: observation noise R > 0 of what it supports and of what it speaks against.
+        process_noise: Q, in (0, 1).
+        share, contested_share: of a judge, how much it may close of one belief in a day: see ``caps``.
+        other: of ``supersede``, the fact that comes after.
+        until: the first day on which the fact no longer holds, if a word that closes it says so.
+        reason: of ``close``.
+        withdrawn, withdrawn_at: of a source that says so no more, the place of what tells that, and when.
+    """
+
+    sequence: int
+    fact_id: int
+    kind: Kind
+    who: str
+    day: str
+    at: datetime
+    positive: float
+    negative: float
+    process_noise: float
+    share: float = 1.0
+    contested_share: float = 1.0
+    other: int | None = None
+    until: int | None = None
+    reason: str | None = None
+    withdrawn: int | None = None
+    withdrawn_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Facts that bear on each other, all of one subject and predicate, and what was said of them, in order."""
+
+    claims: Sequence[Claim]
+    words: Sequence[Word]
+    functional: bool
+
+
+@dataclass(slots=True)
+class Fact:
+    """What is believed of a fact.
+
+    Attributes:
+        held_until: the first day on which it no longer holds, by itself or because something ended it.
+        closed_at, closed_reason: since when and why it is no longer held to go on.
+        superseded_by: the fact that ended it.
+    """
+
+    fact_id: int
+    belief: float = BEGINNING
+    perplexity: float = 1.0
+    observations: int = 0
+    held_until: int = NEVER
+    closed_at: datetime | None = None
+    closed_reason: str | None = None
+    superseded_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What one thing said did to one fact: a row of the audit."""
+
+    fact_id: int
+    sequence: int
+    target: int
+    observation_noise: float
+    gain: float
+    residual: float
+    perplexity_before: float
+    perplexity_after: float
+    belief: float
+
+
+@dataclass(slots=True)
+class _Standing:
+    """A fact while its group is replayed, and what judges and sources said so far."""
+
+    fact: Fact
+    pulled: Pulled = UNTOUCHED
+    words: Words = ()
+    sources: set[tuple[str, int]] = field(default_factory=set)
+
+
+def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[Move]]:
+    """What is believed of the facts of these groups, by their ids, and what moved them, in the order of each.
+
+    What is withdrawn counts until it is: from there on all is believed as if it had never been said, and a move
+    says how far that took each fact. A fact that all its sources withdrew is closed.
+
+    Raises:
+        ValueError: a noise is out of its range.
+    """
+    held = [(group, _periods(group)) for group in groups]
+    flat = [period for _, periods in held for period in periods]
+    known, moved = _observe([period.group for period in flat])
+    ended = iter(zip(flat, known, moved, strict=True))
+    facts: dict[int, Fact] = {}
+    moves: list[Move] = []
+    for group, periods in held:
+        before: Mapping[int, _Standing] = {}
+        for period, standings, steps in (next(ended) for _ in periods):
+            if period.begins:
+                moves += _turns(before, standings, period.after)
+            else:
+                moves += [move for move in steps if move.sequence > period.after]
+                before = standings
+        believed = {fact: standing.fact for fact, standing in before.items()}
+        _close(periods[-1].group, believed)
+        _leave(group, believed)
+        facts |= believed
+    moves.sort(key=lambda move: (move.sequence, move.fact_id))
+    return facts, moves
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """A group by what counted in a time between two withdrawals; ``begins``: no further than to its beginning."""
+
+    group: Group
+    after: int
+    begins: bool = False
+
+
+def _periods(group: Group) -> list[_Period]:
+    turns = sorted({word.withdrawn for word in group.words if word.withdrawn is not None})
+    if not turns:
+        return [_Period(group, -1)]
+    found = []
+    for after, until in zip([-1, *turns], [*turns, None], strict=True):
+        counted = [word for word in group.words if word.withdrawn is None or word.withdrawn > after]
+        if after >= 0:
+            begun = [word for word in counted if word.sequence < after]
+            found.append(_Period(replace(group, words=begun), after, begins=True))
+        counted = [word for word in counted if until is None or word.sequence < until]
+        found.append(_Period(replace(group, words=counted), after))
+    return found
+
+
+def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], sequence: int) -> list[Move]:
+    """What a withdrawal did: the belief is replaced by that without it, as by an observation without noise."""
+    found = []
+    for fact_id, standing in after.items():
+        was, fact = before[fact_id].fact, standing.fact
+        if (was.belief, was.perplexity) != (fact.belief, fact.perplexity):
+            change = fact.belief - was.belief
+            up = int(change > 0)
+            found.append(
+                Move(fact_id, sequence, up, 0.0, 1.0, change, was.perplexity, fact.perplexity, fact.belief)
+            )
+    return found
+
+
+def _leave(group: Group, facts: Mapping[int, Fact]) -> None:
+    """Close what no source says any more; what was over before stays over as it was."""
+    left: dict[int, datetime] = {}
+    said = set()
+    for word in group.words:
+        if word.kind == SOURCE and word.withdrawn_at is None:
+            said.add(word.fact_id)
+        elif word.kind == SOURCE and word.withdrawn_at is not None:
+            left[word.fact_id] = max(left.get(word.fact_id, word.withdrawn_at), word.withdrawn_at)
+    for fact_id, moment in left.items():
+        fact = facts.get(fact_id)
+        if fact is not None and fact_id not in said and fact.closed_at is None:
+            fact.closed_at, fact.closed_reason = moment, UNSAID
+
+
+def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[Move]]]:
+    """What stands of each group's facts after all its words, and what moved them, by the group.
+
+    All first words are applied together, then all second ones: no row of the arithmetic depends on another.
+    """
+    known = [
+        {claim.fact_id: _Standing(Fact(claim.fact_id, held_until=claim.valid_to)) for claim in group.claims}
+        for group in held
+    ]
+    moves: list[list[Move]] = [[] for _ in held]
+    for at in range(max((len(group.words) for group in held), default=0)):
+        rounds: dict[float, list[tuple[int, _Standing, Word, int]]] = {}
+        for place, (group, facts) in enumerate(zip(held, known, strict=True)):
+            if at < len(group.words):
+                word = group.words[at]
+                rows = [(place, facts[fact], word, y) for fact, y in _targets(group, word).items()]
+                rounds.setdefault(word.process_noise, []).extend(rows)
+        for process_noise, rows in rounds.items():
+            for (place, *_), move in zip(rows, _step([row[1:] for row in rows], process_noise), strict=True):
+                moves[place].append(move)
+    return known, moves
+
+
+def _targets(group: Group, word: Word) -> dict[int, int]:
+    """Fact -> y of the facts that a word speaks of."""
+    named = next((claim for claim in group.claims if claim.fact_id == word.fact_id), None)
+    if named is None or word.kind in {SUPERSEDE, CLOSE}:
+        return {}
+    target = int(word.kind != CONTRADICT)
+    found = {}
+    for claim in group.claims:
+        if claim.agrees(named) and claim.meets(named):
+            found[claim.fact_id] = target
+        elif target and group.functional and claim.rivals(named):
+            found[claim.fact_id] = 0
+    return found
+
+
+def _step(rows: Sequence[tuple[_Standing, Word, int]], process_noise: float) -> list[Move]:
+    """Move each fact by what is said of it (Eqs. 11-13 with the fact itself as the direction)."""
+    if not rows:
+        return []
+    noises = [word.positive if y else word.negative for _, word, y in rows]
+    before = [standing.fact.perplexity for standing, _, _ in rows]
+    update = update_supports(
+        np.array([standing.fact.belief for standing, _, _ in rows]),
+        np.array(before),
+        np.array([float(y) for _, _, y in rows]),
+        np.array(noises),
+        process_noise,
+        most=np.array([_most(standing, word, y) for standing, word, y in rows]),
+    )
+    columns = (update.supports, update.perplexities, update.gains, update.residuals)
+    moves = []
+    numbers = zip(*(column.tolist() for column in columns), strict=True)
+    for (standing, word, y), noise, was, (belief, perplexity, gain, residual) in zip(
+        rows, noises, before, numbers, strict=True
+    ):
+        fact = standing.fact
+        if word.kind == SOURCE:
+            standing.sources.add((word.who, y))
+        else:
+            standing.pulled = standing.pulled.on(word.day).after(word.who, gain)
+            standing.words = with_word(standing.words, word.who, y)
+        fact.belief, fact.perplexity, fact.observations = belief, perplexity, fact.observations + 1
+        moves.append(
+            Move(fact.fact_id, word.sequence, y, noise, gain, residual, was, perplexity, belief),
+        )
+    return moves
+
+
+def _most(standing: _Standing, word: Word, target: int) -> float:
+    """The largest gain that is allowed: nothing for a source that repeats itself, a judge's caps for a judge."""
+    if word.kind == SOURCE:
+        return 0.0 if (word.who, target) in standing.sources else 1.0
+    return allowed_gain(
+        standing.pulled.on(word.day),
+        standing.words,
+        word.who,
+        target,
+        share=word.share,
+        contested_share=word.contested_share,
+    )
+
+
+def _close(group: Group, facts: Mapping[int, Fact]) -> None:
+    """Close what is said to be over, and what a believed later fact of a functional predicate ended.
+
+    A new judge closes nothing: there is no way to close a little.
+    """
+    begun: dict[int, datetime] = {}
+    for word in group.words:
+        fact = facts.get(word.fact_id)
+        if word.kind == SOURCE:
+            begun.setdefault(word.fact_id, word.at)
+        elif word.who == NEWCOMERS:
+            continue
+        elif fact is not None and word.kind in {SUPERSEDE, CLOSE} and fact.closed_at is None:
+            if word.until is not None:
+                fact.held_until = word.until
+            fact.closed_at, fact.superseded_by = word.at, word.other
+            fact.closed_reason = SUPERSEDED if word.kind == SUPERSEDE else word.reason
+    if group.functional:
+        said = [claim for claim in group.claims if claim.fact_id in begun]
+        _supersede(said, facts, begun)
+        _end_timeless(said, facts, begun)
+
+
+def _supersede(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
+    """What has no end of its own ends when the next that is believed begins."""
+    for claim in said:
+        fact = facts[claim.fact_id]
+        if fact.closed_at is not None or claim.valid_to != NEVER or claim.valid_from == ALWAYS:
+            continue
+        later = [
+            other
+            for other in said
+            if other.valid_from > claim.valid_from
+            and not other.agrees(claim)
+            and facts[other.fact_id].belief >= HELD
+        ]
+        if later:
+            end = min(later, key=lambda other: (other.valid_from, other.fact_id))
+            fact.held_until = end.valid_from
+            fact.closed_at = max(begun[claim.fact_id], begun[end.fact_id])
+            fact.closed_reason, fact.superseded_by = SUPERSEDED, end.fact_id
+
+
+def _end_timeless(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
+    """What is said without days, as an old page says who holds an office, is over where it is known to be."""
+    for claim in said:
+        fact = facts[claim.fact_id]
+        if not claim.timeless or fact.closed_at is not None:
+            continue
+        dated = [facts[other.fact_id] for other in said if other.agrees(claim) and not other.timeless]
+        if dated and all(other.closed_reason == SUPERSEDED for other in dated):
+            last = max(dated, key=lambda other: other.held_until)
+            fact.held_until, fact.superseded_by = last.held_until, last.superseded_by
+            fact.closed_at = max([begun[claim.fact_id], *(o.closed_at for o in dated if o.closed_at is not None)])
+            fact.closed_reason = SUPERSEDED

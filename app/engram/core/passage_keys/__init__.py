@@ -1,0 +1,1 @@
+"""Keys of passages: what they are made of, and how they evolve."""

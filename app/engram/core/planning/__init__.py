@@ -1,0 +1,1 @@
+"""Sessions of several rounds: sub-questions, evidence pools, tree search, stopping."""

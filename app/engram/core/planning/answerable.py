@@ -1,0 +1,78 @@
+"""Tell whether what a session read can answer its question, for when no language model is asked."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from engram.core.planning.binding import Told, is_about, saying, stems
+from engram.core.planning.question_triples import ANSWER, Triple, compares
+from engram.core.ranking.coverage import content_words
+
+LEAST = 0.5
+"""Least mean of coverage and the probability of enough from which on a corpus counts as having the answer."""
+MOST_WORDS = 3
+"""Content words of a relation at most; a longer one is a question that was not taken apart."""
+# "Siberian region", "a Frenchwoman": these say a kind and name nothing that must be read.
+_KIND_OF = re.compile(r"\w+(?:an|ish|ese|ench|utch|woman|ander)s?")
+_HEAD = re.compile(r"(?:who|how) ([a-z\-]+)", re.IGNORECASE)
+_NO_HEAD = frozenset({"many", "much", "long", "often", "far", "became"})
+
+
+def missing_names(question: str, names: Iterable[str], texts: Iterable[str]) -> list[str]:
+    """List the names of the question that no text contains, plural endings aside."""
+    there = f" {' '.join(_plain(' '.join(texts)))} "
+    return [name for name in names if not _is_kind(name, question) and f" {' '.join(_plain(name))} " not in there]
+
+
+def is_stated(question: str, triples: Sequence[Triple], names: Sequence[str], read: Sequence[Told]) -> bool:
+    """Whether a sentence about the subject has a word of the relation that the question asks for.
+
+    True where the rules cannot tell: the question compares things, goes through an unknown, or has a long relation.
+    """
+    head = _HEAD.match(question)
+    if head is not None and content_words(head[1]) and head[1].lower() not in _NO_HEAD:
+        wanted = saying(head[1].lower()) or stems(head[1])
+        if not any(wanted & stems(f"{one.title or ''} {one.text}") for one in read):
+            return False
+    if len(triples) != 1 or compares(triples) or triples[0].unknown != ANSWER or triples[0].known not in names:
+        return True
+    wanted = stems(triples[0].relation)
+    if not wanted or len(wanted) > MOST_WORDS:
+        return True
+    return any(wanted & stems(one.text) for one in read if is_about(one, triples[0].known))
+
+
+def has_answer(
+    question: str,
+    triples: Sequence[Triple],
+    names: Sequence[str],
+    read: Sequence[Told],
+    enough: float | None,
+) -> bool:
+    """Whether what was read may hold the answer.
+
+    Not if a name of the question is missing, or its relation is stated nowhere about its subject. Else it may if
+    the share of the question's words that was read and the probability of enough have a mean of ``LEAST`` or more.
+
+    Args:
+        names: in the question.
+        read: all sentences that were read.
+        enough: probability that the best passages hold all evidence, in [0, 1]; None where it is not known.
+    """
+    texts = [f"{one.title or ''} {one.text}" for one in read]
+    if missing_names(question, names, texts) or not is_stated(question, triples, names, read):
+        return False
+    wanted = stems(question)
+    share = len(wanted & stems(" ".join(texts))) / len(wanted) if wanted else 1.0
+    return (share if enough is None else (share + enough) / 2) >= LEAST
+
+
+def _is_kind(name: str, question: str) -> bool:
+    if _KIND_OF.fullmatch(name) is None:
+        return False
+    return re.search(rf"\b[Aa]n? {re.escape(name)}\b|\b{re.escape(name)} [a-z]", question) is not None
+
+
+def _plain(text: str) -> list[str]:
+    return [
+        word[:-1] if len(word) > 3 and word.endswith("s") else word for word in re.findall(r"\w+", text.casefold())
+    ]

@@ -1,0 +1,201 @@
+"""Binding unknowns: which name a sentence of the pool links to what is known, by the relation that is asked for.
+
+A sentence binds a triple if it is about what is known (it names it, or its passage is titled so) and says the
+relation, in the question's word for it or in a word that stands for it (``_SAID``). The name nearest to that
+word, after it rather than before, is the value. Likeness alone never binds: a name that merely stands beside the
+known one proves nothing. Nor is one a value that says of what kind something is, as in "a Canadian singer".
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from engram.core.planning.curation import words
+from engram.core.planning.question_triples import ANSWER, Triple
+from engram.core.ranking.coverage import content_words
+
+_SAID: Mapping[str, str] = {
+    "director": "directed director directorial",
+    "composer": "composed composer music score soundtrack songwriter written wrote",
+    "performer": "by performed sung singer band recorded performer single album song released",
+    "singer": "by sung singer performed recorded",
+    "author": "by wrote written author novel novelist book",
+    "writer": "by wrote written writer",
+    "screenwriter": "written wrote screenplay screenwriter by",
+    "producer": "produced producer",
+    "publisher": "published publisher",
+    "founder": "founded founder established",
+    "owner": "owned owner owns acquired",
+    "creator": "created creator",
+    "mother": "mother daughter son born née",
+    "father": "father daughter son",
+    "parent": "daughter son mother father",
+    "child": "son daughter children mother father",
+    "spouse": "married wife husband spouse",
+    "wife": "married wife",
+    "husband": "married husband",
+    "sibling": "brother sister sibling",
+    "brother": "brother",
+    "sister": "sister",
+    "country": "in country",
+    "nationality": "is was",
+    "place of birth": "born",
+    "birthplace": "born",
+    "place of death": "died",
+    "capital": "capital seat",
+    "employer": "worked works employed professor",
+    "label": "label records released",
+    "record label": "label records released",
+    "manufacturer": "manufactured built made produced",
+    "developer": "developed developer",
+    "star": "starring starred stars",
+    "cast member": "starring starred stars",
+    "actor": "played starring portrayed",
+    "host": "hosted host presented",
+    "editor": "edited editor",
+    "architect": "designed architect",
+    "designer": "designed designer",
+    "location": "in located",
+}
+"""Words by which sentences say a relation."""
+OF_KIND = ("nationality", "country")
+"""Relations of which what says a kind is a value: "a Canadian singer"."""
+_AFTER, _BEFORE = 12, 4
+"""Words within which a value stands after the relation's word, or before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence that may bind; ``names``: in it, as it writes them; ``title``: of its passage."""
+
+    sentence_id: int
+    text: str
+    names: Sequence[str]
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What an unknown is, by which sentence; ``strength`` in (0, 1]: how near value and relation stand."""
+
+    unknown: str
+    value: str
+    sentence_id: int
+    strength: float
+
+
+def bind(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str] = ()) -> Binding | None:
+    """The best binding of the triple's unknown, if a sentence has one.
+
+    Args:
+        known: what the other end of the triple is, in words.
+        taken: names that are no value: those of the question, and what other unknowns are.
+    """
+    said = saying(triple.relation, triple.kind)
+    barred = {_plain(name) for name in (*taken, known)}
+    best: Binding | None = None
+    for sentence in told:
+        if not is_about(sentence, known):
+            continue
+        found = _nearest(sentence, said, barred, kinds=triple.relation in OF_KIND)
+        if found is not None and (best is None or found[1] > best.strength):
+            best = Binding(triple.unknown, found[0], sentence.sentence_id, found[1])
+    return best
+
+
+def binds(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str] = ()) -> float:
+    """How well sentences of one passage tell what the triple asks, in [0, 1]; 0 if none is about what is known.
+
+    Of an unknown in the middle of a chain that is the strength of the best binding; of what the question itself
+    asks for, whose words are many, the most that one sentence has of them.
+    """
+    if triple.unknown != ANSWER:
+        best = bind(triple, known, told, taken)
+        return 0.0 if best is None else best.strength
+    wanted = {_stem(word) for word in content_words(triple.relation)}
+    about = [{_stem(word) for word in words(one.text)} for one in told if is_about(one, known)]
+    return max((len(wanted & said) / len(wanted) for said in about), default=0.0) if wanted else 0.0
+
+
+def describes(name: str, text: str) -> bool:
+    """Whether a text has the name only to say of what kind something is: "a Canadian singer".
+
+    An indefinite article introduces what was not named yet, so what stands between it and a noun names nothing.
+    """
+    places = [found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", text)]
+    kinds = [found.start(1) for found in re.finditer(rf"\b(?:an?|An?) ({re.escape(name)})\b[ -][a-z]", text)]
+    return bool(places) and places == kinds
+
+
+def saying(relation: str, kind: str | None = None) -> frozenset[str]:
+    """Words, in their stems, by which sentences say a relation."""
+    listed = _SAID.get(relation, "")
+    for part in relation.split():
+        listed += " " + _SAID.get(part, "")
+    stems = {_stem(word) for word in (*words(listed), *content_words(relation))}
+    if kind is not None and not stems:
+        stems |= {_stem(word) for word in content_words(kind)}
+    return frozenset(stems)
+
+
+def stems(text: str) -> frozenset[str]:
+    """The content words of a text without their endings, as "open" of "opened"."""
+    return frozenset(_stem(word) for word in content_words(text))
+
+
+def is_about(sentence: Told, known: str) -> bool:
+    """Whether the sentence names what is known, or its passage is titled so."""
+    wanted = _plain(known)
+    if not wanted:
+        return False
+    title = _plain(re.sub(r"\s*\([^()]*\)$", "", sentence.title or ""))
+    bare = _plain(re.sub(r"\s*\([^()]*\)$", "", known))
+    return f" {bare} " in f" {_plain(sentence.text)} " or title in (wanted, bare)
+
+
+def _nearest(
+    sentence: Told, said: Collection[str], barred: Collection[str], *, kinds: bool = False
+) -> tuple[str, float] | None:
+    """The name nearest to a word that says the relation, and how near, in (0, 1].
+
+    Args:
+        kinds: whether a name counts that only says of what kind something is.
+    """
+    tokens = words(sentence.text)
+    cues = [at for at, word in enumerate(tokens) if _stem(word) in said]
+    best: tuple[str, float] | None = None
+    for name in sentence.names:
+        of_name = words(name)
+        if not of_name or " ".join(of_name) in barred or all(word.isdigit() for word in of_name):
+            continue
+        if not kinds and describes(name, sentence.text):
+            continue
+        for start in _places(tokens, of_name):
+            for cue in cues:
+                if start <= cue < start + len(of_name):
+                    continue
+                gap = start - cue if start > cue else 2 * (cue - start - len(of_name) + 1)
+                if gap <= (_AFTER if start > cue else 2 * _BEFORE):
+                    strength = 1.0 / gap if gap > 0 else 1.0
+                    if best is None or strength > best[1]:
+                        best = (name, strength)
+    title = sentence.title
+    if best is None and cues and title is not None and _plain(title) not in barred:
+        return (title, 1.0 / (2 * _AFTER))
+    return best
+
+
+def _places(tokens: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    size = len(wanted)
+    return [at for at in range(len(tokens) - size + 1) if list(tokens[at : at + size]) == list(wanted)]
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word

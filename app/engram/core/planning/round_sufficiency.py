@@ -1,0 +1,77 @@
+"""Enough after a round: with what probability a session's evidence pool holds all the evidence by then (ours).
+
+What R-Feedback (RFM-RAG) asks of a pool, as verdicts on sessions teach it. A logistic model like that of
+``sufficiency``, with a belief of its own: that one is of the first five of one ranked answer, and a later round
+ranks nothing by itself. What is looked at are the two features of the published classifier (``feedback_stop``) and
+the two figures that a session has after each round:
+
+- bias: 1.
+- entities, relevance: see ``feedback_stop``.
+- own: log odds of the probability that the first five of the session's own question are enough, within ``MOST``;
+  0 where that is not told.
+- covered: what the pool has of what the question names and asks for, in [0, 1].
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.ranking.ranking_weights import Evidence, Floats, Observation, Prior
+from engram.core.ranking.sufficiency import observe, told
+
+FEATURES = ("bias", "entities", "relevance", "own", "covered")
+MOST = 6.0
+"""Largest absolute log odds: a surer word than 399 to 1 says no more."""
+
+
+def features(entities: float, relevance: float, own: float | None, covered: float | None) -> Floats:
+    """The features of a pool after a round, (len(FEATURES),).
+
+    Args:
+        entities, relevance: of the published classifier.
+        own: probability in [0, 1]; None where it is not told.
+        covered: in [0, 1]; None counts as 0.
+    """
+    return np.array([1.0, entities, relevance, 0.0 if own is None else _log_odds(own), covered or 0.0])
+
+
+def _log_odds(probability: float) -> float:
+    if not 0.0 < probability < 1.0:
+        return MOST if probability >= 1.0 else -MOST
+    return min(max(math.log(probability) - math.log1p(-probability), -MOST), MOST)
+
+
+def observed(
+    verdict: LoggedVerdict, named: Iterable[tuple[int, int]], prior: Prior, noise: float, *, known: bool = True
+) -> Observation | None:
+    """What a verdict says of the pools after the rounds that it judges; None if nothing.
+
+    A pool sufficed if it held a sentence of every passage that the verdict supports, see ``sufficiency.told``. The
+    rounds of one session are one verdict, so each counts as a share.
+
+    Args:
+        named: (passage, y) of the sentences that it speaks of.
+        noise: R of the verdict.
+        known: whether it is known of every sentence that it speaks of in which passage it is.
+    """
+    targets, held, said = list(named), set[int](), list[Observation]()
+    for judged in verdict.rounds:
+        held |= set(judged.found)
+        if len(judged.features) != len(prior.mean):
+            continue  # one that teaches nothing, or of a version with other features
+        enough = told(verdict, targets, held, known=known)
+        if enough is not None:
+            said.append(observe(np.array(judged.features), enough, prior, noise))
+    return _mean(said) if said else None
+
+
+def _mean(said: Sequence[Observation]) -> Observation:
+    total = reduce(add, (one.evidence for one in said))
+    share = 1.0 / len(said)
+    return Observation(
+        Evidence(total.information * share, total.precision * share), sum(one.surprise for one in said) * share
+    )

@@ -1,0 +1,1 @@
+"""Ranking of passages: scores, weights, complementarity, sufficiency, question memory."""

@@ -1,0 +1,152 @@
+"""From sentence evidence to a passage ranking: as published (GAM-RAG, Eq. 8), and by weighted features (ours).
+
+The features are those of a first look, by what each passage is by itself, and of a second (see ``second_look``).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking import complementarity
+from engram.core.ranking.complementarity import Pool
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+FEATURE_HOPS = 3
+"""Hops with features of their own; what later ones reach counts with the last of them."""
+HOP_FEATURES = ("evidence", "rank", "share", "titled", "titled_similarity")
+UNTITLED = ("similarity", "lexical", "evidence_1", "rank_1")
+FIRST_LOOK = (
+    "similarity",
+    "lexical",
+    "timely",
+    *(f"{name}_{hop}" for hop in range(1, FEATURE_HOPS + 1) for name in HOP_FEATURES),
+    *(f"{name}_untitled" for name in UNTITLED),
+)
+"""What a passage is by itself.
+
+- similarity: cosine of passage and question.
+- lexical: BM25 score over the number of the question's terms, so that long questions do not count for more.
+- timely: how well the days it speaks of agree with those asked for, in [0, 1].
+- evidence: cosine of the question and the passage's best sentence that the hop reached; 0 if it reached none.
+- rank: reciprocal rank of its best sentence among all that the hop reached.
+- share: score of its best sentence over the best score of the hop.
+- titled: activation of the entity its title names over the hop's highest.
+- titled_similarity: the product of titled and similarity.
+- NAME_untitled: the feature again if no candidate is titled after an entity of the question, else 0: without a
+  title to go by, likeness has to carry more.
+"""
+FEATURES = (*FIRST_LOOK, *complementarity.LOOK)
+"""Columns of a feature matrix: of the first look, and of the second."""
+
+
+def passage_scores(
+    similarities: Mapping[int, float], bonuses: Sequence[Mapping[int, float]], prior_weight: float
+) -> dict[int, float]:
+    """score(p) = α sim(p, Q) + Σ_t log(1 + bonus_t(p)) / t (Eq. 8).
+
+    The logarithm and the 1/t discount keep any single hop from dominating.
+
+    Args:
+        similarities: passage -> cosine with the question; the passages to score.
+        bonuses: per hop, passage -> summed score of its activated sentences (Eq. 7), above -1.
+        prior_weight: α.
+
+    Raises:
+        ValueError: a bonus is -1 or less.
+    """
+    scores = {passage: prior_weight * similarity for passage, similarity in similarities.items()}
+    for hop, bonus in enumerate(bonuses, start=1):
+        for passage, value in bonus.items():
+            if value <= -1:
+                raise ValueError("a bonus must be above -1")
+            scores[passage] = scores.get(passage, 0.0) + math.log1p(value) / hop
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What one hop reached, sentence by sentence, best first; all arrays are (n,).
+
+    Attributes:
+        passage_ids: the passage that holds each.
+        semantic: cosine of sentence and question, in [-1, 1].
+        scores: of Eq. 6, none below 0, in falling order.
+        titled: passages whose title names an activated entity -> its activation over the hop's highest, in [0, 1].
+    """
+
+    passage_ids: Ids
+    semantic: Floats
+    scores: Floats
+    titled: Mapping[int, float]
+
+
+def passage_features(
+    similarities: Mapping[int, float],
+    lexical: Mapping[int, float],
+    timely: Mapping[int, float],
+    hops: Sequence[Reach],
+) -> tuple[Ids, Floats]:
+    """Passages in id order, (n,), and their features of the first look, (n, k), in the order of ``FIRST_LOOK``.
+
+    The evidence of Eq. 8 ranks the few passages of the selected sentences and leaves the rest to a weak prior.
+    These features rank all that propagation reached, so evidence that came in fourth is not lost, and a hop with
+    two candidates does not outweigh one with two hundred, as it does where scores are shares of their hop.
+
+    Args:
+        similarities: passage -> cosine with the question; the passages to rank.
+        lexical: passage -> BM25 score per term of the question; 0 for one that shares no term.
+        timely: passage -> agreement in time; 0 for one that speaks of none.
+        hops: in order.
+    """
+    passages = np.array(sorted(similarities), dtype=np.int64)
+    features = np.zeros((len(passages), len(FIRST_LOOK)))
+    for column, values in enumerate((similarities, lexical, timely)):
+        features[:, column] = [values.get(passage, 0.0) for passage in passages.tolist()]
+    for number, hop in enumerate(hops):
+        start = FIRST_LOOK.index("evidence_1") + len(HOP_FEATURES) * min(number, FEATURE_HOPS - 1)
+        block = features[:, start : start + len(HOP_FEATURES)]
+        np.maximum(block, _hop_features(passages, features[:, 0], hop), out=block)
+    if not features[:, FIRST_LOOK.index("titled_1")].any():
+        features[:, -len(UNTITLED) :] = features[:, [FIRST_LOOK.index(name) for name in UNTITLED]]
+    return passages, features
+
+
+def with_second_look(first: Floats, pool: Pool | None, weights: Floats) -> Floats:
+    """All features, (n, len(FEATURES)), of candidates with these of the first look.
+
+    Args:
+        pool: their pool; None where nothing is looked at again, whose features are 0.
+        weights: of the first look, (len(FIRST_LOOK),).
+    """
+    if pool is None:
+        return np.column_stack([first, np.zeros((len(first), len(complementarity.LOOK)))])
+    return np.column_stack([first, complementarity.look(pool, complementarity.standing(first @ weights))])
+
+
+def _hop_features(passages: Ids, similarity: Floats, hop: Reach) -> Floats:
+    """(n, len(HOP_FEATURES))."""
+    block = np.zeros((len(passages), len(HOP_FEATURES)))
+    at = np.searchsorted(passages, hop.passage_ids)
+    known = at < len(passages)
+    known[known] = passages[at[known]] == hop.passage_ids[known]
+    best = hop.scores.max(initial=0.0)
+    columns = (
+        hop.semantic,
+        1.0 / np.arange(1, len(hop.scores) + 1),
+        hop.scores / best if best > 0 else hop.scores,
+    )
+    for column, values in enumerate(columns):
+        np.maximum.at(block[:, column], at[known], values[known])
+    block[:, 3] = [hop.titled.get(passage, 0.0) for passage in passages.tolist()]
+    block[:, 4] = block[:, 3] * similarity
+    return block
+
+
+def best(scores: Mapping[int, float], limit: int) -> list[tuple[int, float]]:
+    """The ``limit`` highest scores, best first; equal scores in id order."""
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]

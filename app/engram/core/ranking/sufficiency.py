@@ -1,0 +1,311 @@
+"""Enough: with what probability the first five passages of an answer hold all the evidence (ours).
+
+RFM-RAG asks a language model whether the evidence pool suffices, or trains a classifier for it (R-Feedback). Here
+it is a logistic model over a few features of a ranked answer, p = 1 / (1 + exp(-w·x)), whose weights are a Gaussian
+belief like those of the ranking (see ``belief``). Every verdict adds, with w the prior mean and Σ its covariance,
+
+    precision   += c x xᵀ / R                          c = tanh(ξ/2) / (2ξ)
+    information += (y - 1/2 - c w·x) x / R             ξ² = (w·x)² + xᵀΣx
+
+so what a collection has learned is a sum over its verdicts, in any order, and one is taken back by leaving its
+term out. This is the parabola, in the log odds, that touches the log-likelihood at ±ξ and lies below it everywhere
+(Jaakkola and Jordan, 2000, equation 12), of all such ones the best on average over the prior. Touching at the prior
+mean alone it would be as steep as there, however unsure the prior is, and verdicts that agree would move the
+weights too little; with the likelihood's own curvature, p (1 - p), verdicts that a sure prior did not expect carry
+them too far.
+
+The features are few on purpose: over all signals that an answer has, thirty of them and more, a model fitted to
+other corpora tells enough from not enough worse than over these.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.ranking.ranking_weights import Evidence, Floats, Observation, Prior
+
+FIRST = 5
+"""Passages that the evidence has to be among."""
+BEST = 2
+"""Passages, the best, that an answer to a question of two hops mostly rests on."""
+FEATURES = (
+    "bias",
+    "mass",
+    "margin_2_3",
+    "margin_3_5",
+    "margin_5_6",
+    "covered",
+    "shared_new",
+    "open",
+    "compared",
+    "rival",
+)
+"""What is looked at of a ranked answer; scores are those of the ranking weights, before recall.
+
+- bias: 1.
+- mass: log odds of the best two among all candidates under the softmax of their scores, within ``MOST``.
+- margin_a_b: score of the a-th best less that of the b-th; the last stands for places that there are not.
+- covered: of the question's words, by their weight, what the first five have together, in [0, 1].
+- shared_new: the most that one of the first five shares with the pool besides what the question names, see
+  ``second_look``.
+- open: how many things the question goes through without naming them, at most ``THROUGH``, unless every side is
+  complete; see ``Chain``.
+- compared: 1 if the question asks the same of several things that it names, and goes through nothing else.
+- rival: how near the best passage beyond the first five that completes a side comes to the fifth, 1 / (1 + e^d) of
+  the difference d of their scores, in [0, 1/2]; 0 if there is none.
+"""
+THROUGH = 2
+"""Things that a question goes through without naming them that are told apart: more are as many."""
+MOST = 12.0
+"""Largest absolute log odds: beyond it there is nothing to tell apart."""
+EVEN = 1e-6
+"""ξ up to here is 0, where c is 1/4."""
+MAX_STEPS = 100
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What a question asks, and which candidates lead from what it names to what it does not.
+
+    A side is a passage of the pool that is titled after something that the question names. What leads on from it is
+    titled after something that it names, and not after something that the question names. A side is complete if one
+    of the first five leads on from it: who directed both of two films takes two films and two directors.
+
+    Attributes:
+        through: things that the question goes through without naming them, see ``question_triples``.
+        compared: whether it asks the same of several that it names, and goes through nothing.
+        about: whether each candidate, the best first, is titled after something that the question names, (n,).
+        named: of each of m sides, whether a candidate is titled after something that it names, (m, n).
+    """
+
+    through: int
+    compared: bool
+    about: NDArray[np.bool_]
+    named: NDArray[np.bool_]
+
+    @property
+    def leading(self) -> NDArray[np.bool_]:
+        """Whether each candidate leads on from each side, (m, n)."""
+        return self.named & ~self.about
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are sides and each is complete."""
+        return len(self.named) > 0 and bool(self.leading[:, :FIRST].any(axis=1).all())
+
+
+def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -> Floats:
+    """The features of one ranked answer, (len(FEATURES),).
+
+    Args:
+        scores: of all candidates, the best first, (n,).
+        shared_new: of the candidates in the same order, (n,).
+        covered: see ``covered``.
+        chain: over the candidates in the same order.
+
+    Raises:
+        ValueError: there is no candidate, or the scores are not in falling order.
+    """
+    if not len(scores):
+        raise ValueError("an answer without candidates has no features")
+    if (np.diff(scores) > 0).any():
+        raise ValueError("scores must be in falling order")
+
+    def score(place: int) -> float:
+        return float(scores[min(place, len(scores)) - 1])
+
+    return np.array(
+        [
+            1.0,
+            _mass(scores),
+            score(2) - score(3),
+            score(3) - score(5),
+            score(5) - score(6),
+            covered,
+            float(shared_new[:FIRST].max()),
+            0.0 if chain.complete else float(min(chain.through, THROUGH)),
+            float(chain.compared),
+            _rival(scores, chain),
+        ]
+    )
+
+
+def _rival(scores: Floats, chain: Chain) -> float:
+    leading = np.flatnonzero(chain.leading[:, FIRST:].any(axis=0))
+    if not len(leading):
+        return 0.0
+    return float(np.exp(-np.logaddexp(0.0, scores[FIRST - 1] - scores[FIRST + leading[0]])))
+
+
+def _mass(scores: Floats) -> float:
+    if len(scores) <= BEST:
+        return MOST
+    best, rest = (float(np.logaddexp.reduce(some)) for some in (scores[:BEST], scores[BEST:]))
+    return min(max(best - rest, -MOST), MOST)
+
+
+def covered(words: Sequence[Mapping[int, float]], every: Mapping[int, float], absent: float = 0.0) -> float:
+    """Of the question's words what the first passages have together, by weight, in [0, 1]; 1 if there are none.
+
+    Args:
+        words: of each of these passages, word -> weight.
+        every: the same of all candidates.
+        absent: weight of the words that no candidate has.
+    """
+    total = math.fsum(every.values()) + absent
+    held = {word for of_passage in words for word in of_passage}
+    return math.fsum(every[word] for word in held) / total if total > 0 else 1.0
+
+
+def probability(features: Floats, weights: Floats) -> float:
+    """That the first five hold all the evidence, in [0, 1]."""
+    return float(np.exp(-np.logaddexp(0.0, -(features @ weights))))
+
+
+def told(
+    verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
+) -> int | None:
+    """What a verdict says: 1 if the first passages hold all the evidence, 0 if not, None if it does not say.
+
+    They do not where it says that retrieval failed, where it supports a passage that is not among them, missed
+    evidence included, or where it rejects, claims to name all evidence and names none. They do where it claims to
+    name all and all of it is among them. A partial verdict on some of them does not say.
+
+    Args:
+        named: (passage, y) of the sentences that it speaks of.
+        first: the passages that came first, at most ``FIRST``.
+        known: whether it is known of every sentence that it speaks of in which passage it is.
+    """
+    supported = {passage for passage, target in verdict.passage_targets(named).items() if target}
+    if verdict.retrieval_success is False or not supported <= set(first):
+        return 0
+    if not verdict.complete or not known:
+        return None
+    if supported:
+        return 1
+    return 0 if verdict.rejects and verdict.retrieval_success is None else None
+
+
+def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Observation:
+    """What one verdict says of the weights.
+
+    Args:
+        features: of the answer, (k,).
+        enough: y, 1 if the first five held all the evidence, else 0.
+        prior: over which the parabola is the best.
+        noise: R > 0; 1 for a verdict that is taken at its word.
+
+    Raises:
+        ValueError: the noise is not positive, or ``enough`` is neither 0 nor 1.
+    """
+    if not noise > 0:
+        raise ValueError("observation noise must be positive")
+    if enough not in (0, 1):
+        raise ValueError("a verdict says that it was enough, or that it was not")
+    odds = float(features @ prior.mean)
+    touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
+    curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > EVEN else 0.25
+    evidence = Evidence(
+        (enough - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
+    )
+    return Observation(evidence, abs(enough - probability(features, prior.mean)))
+
+
+def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdicts: float) -> Prior:
+    """A prior from judged answers of several corpora, each corpus counting the same.
+
+    The mean maximises the mean log-likelihood less ridge/2 |w|^2, which is concave, by Newton's method with step
+    halving. The ridge is of features that are standardised over the corpora, and not of the bias; mean and
+    precision are of the features as they are. The precision is the curvature, so that the prior weighs as much as
+    ``verdicts`` average ones.
+
+    Args:
+        corpora: of each its answers' features, (n, k), the first of them 1, and whether they held all, (n,).
+        ridge: above 0.
+        verdicts: above 0.
+
+    Raises:
+        ValueError: all answers were enough or none was, or the search does not converge.
+    """
+    rows, enough, share = together(corpora)
+    there = standardising(rows, share)
+    standard = rows @ there
+    penalty = np.full(rows.shape[1], ridge)
+    penalty[0] = TOLERANCE
+    weights = np.zeros(rows.shape[1])
+    for _ in range(MAX_STEPS):
+        p = np.exp(-np.logaddexp(0.0, -(standard @ weights)))
+        gradient = (share * (enough - p)) @ standard - penalty * weights
+        curvature = (standard * (share * p * (1.0 - p))[:, None]).T @ standard + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
+        if float(gradient @ step) < TOLERANCE:
+            # w·x is the same of standardised features x T and weights T^-1 w.
+            back = np.linalg.inv(there)
+            precision = verdicts * back.T @ curvature @ back
+            return Prior(there @ weights, (precision + precision.T) / 2.0)
+        scale, before = 1.0, _objective(standard, enough, share, penalty, weights)
+        while _objective(standard, enough, share, penalty, weights + scale * step) < before and scale > TOLERANCE:
+            scale /= 2.0
+        weights = weights + scale * step
+    raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
+
+
+def loosened(prior: Prior, bias: float, slope: float) -> Prior:
+    """The prior less sure of how often answers are enough and of how much its own word counts than of their order.
+
+    Other corpora tell which answer is likelier enough better than how likely it is: families of data sets differ in
+    both numbers of a Platt scaling, the bias and the slope, by far more than a fit to some of them is unsure of
+    them. Σ + bias e eᵀ + slope m mᵀ lets a collection's verdicts move these two first.
+
+    Args:
+        bias: variance >= 0 of the log odds of a collection.
+        slope: variance >= 0 of what the mean m is multiplied by.
+
+    Raises:
+        ValueError: a variance is negative.
+    """
+    if bias < 0 or slope < 0:
+        raise ValueError("a variance must not be negative")
+    only = np.zeros(len(prior.mean))
+    only[0] = 1.0
+    spread = np.linalg.inv(prior.precision) + bias * np.outer(only, only) + slope * np.outer(prior.mean, prior.mean)
+    precision = np.linalg.inv(spread)
+    return Prior(prior.mean, (precision + precision.T) / 2.0)
+
+
+def together(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
+    """Rows of several corpora, (n, k), whether each was enough, (n,), and what each counts, (n,), which sums to 1.
+
+    Raises:
+        ValueError: all were enough, or none was.
+    """
+    usable = [(rows, enough) for rows, enough in corpora if len(rows)]
+    every = [bool(one) for _, enough in usable for one in enough]
+    if all(every) or not any(every):
+        raise ValueError("there is nothing to tell apart in these questions")
+    rows = np.concatenate([rows for rows, _ in usable])
+    enough = np.concatenate([enough for _, enough in usable]).astype(np.float64)
+    share = np.concatenate([np.full(len(rows), 1.0 / len(rows) / len(usable)) for rows, _ in usable])
+    return rows, enough, share
+
+
+def standardising(rows: Floats, share: Floats) -> Floats:
+    """T, (k, k), of which rows T have mean 0 and variance 1 in every column but the first, which is 1."""
+    mean = share @ rows
+    spread = np.sqrt(share @ (rows - mean) ** 2)
+    scale = 1.0 / np.where(spread > TOLERANCE, spread, 1.0)
+    scale[0] = 1.0
+    there = np.diag(scale)
+    there[0, 1:] = -mean[1:] * scale[1:]
+    return there
+
+
+def _objective(rows: Floats, enough: Floats, share: Floats, penalty: Floats, weights: Floats) -> float:
+    linear = rows @ weights
+    likelihood = share @ (enough * linear - np.logaddexp(0.0, linear))
+    return float(likelihood - 0.5 * (penalty * weights) @ weights)

@@ -1,0 +1,1 @@
+"""Text: time expressions, spelling, sizes, identifiers."""

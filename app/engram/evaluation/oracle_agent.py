@@ -1,0 +1,67 @@
+"""The oracle as the agent that keeps a graph of facts: it knows which sentences of a document are gold.
+
+It goes by what it sees, as a model has to: it keeps the gold sentences of the document in front of it, and answers
+as soon as its memory, as it is shown, has the answer of every hop. So what it loses is what the extraction of
+facts, the room of the memory and the documents lose.
+"""
+
+import random
+import re
+from collections.abc import Mapping
+
+from engram.core.knowledge.agent_turns import NOTHING, TAGS, Act, Turn
+from engram.evaluation.decomposition import words
+from engram.evaluation.oracle_knowledge import Case, Knowledge
+
+AGENT = f"<{TAGS['insert']}>"
+"""What prompts for an agent have."""
+UNKNOWN = "unknown"
+_OFFERED = re.compile(r"^Progress: .*You may choose (.*)\.$", re.MULTILINE)
+_LINE = re.compile(r"^.* \| .*$", re.MULTILINE)
+
+
+def act(knowledge: Knowledge, parts: Mapping[str, str]) -> Turn:
+    """The turn that is taken.
+
+    Raises:
+        LookupError: the question is not known.
+    """
+    case = knowledge.case(parts.get("question", ""))
+    if case is None:
+        raise LookupError("The oracle does not know the question.")
+    memory, document = parts.get("memory_obs", ""), parts.get("document_obs", "")
+    offered = _offered(memory)
+    if _told(case, memory):
+        return Turn("answer", case.answer, "The memory has every link.")
+    if document and "insert" in offered:
+        return Turn("insert", _gold(case, document) or NOTHING, "What does the question need of this?")
+    if "search" in offered and "Search results" not in memory:
+        return Turn("search", case.question.text, "Is there more than is shown?")
+    return Turn("answer", UNKNOWN, "A link is missing.")
+
+
+def spoiled(knowledge: Knowledge, turn: Turn, parts: Mapping[str, str], draw: random.Random) -> Turn:
+    """A wrong turn of the same form: what is gold goes by, what is not is kept, the answer is another's."""
+    other, at = knowledge.any_hop(draw)
+    if turn.act == "insert":
+        first = parts.get("document_obs", "").partition("\n")[2].partition(". ")[0]
+        return Turn("insert", f"{first}." if turn.skips and first else NOTHING, "It seems so.")
+    return Turn(turn.act, other.hops[at].answer, "It seems so.")
+
+
+def _offered(memory: str) -> list[Act]:
+    said = _OFFERED.search(memory)
+    return [name for name, tag in TAGS.items() if said is not None and f"<{tag}>" in said[1]]
+
+
+def _gold(case: Case, document: str) -> str:
+    """The gold sentences of a document, in its order."""
+    text = " ".join(document.split())
+    found = {sentence for sentence in case.support.union(*case.gold) if sentence in text}
+    return " ".join(sorted(found, key=text.index))
+
+
+def _told(case: Case, memory: str) -> bool:
+    """Whether a line of the memory has the answer of each hop."""
+    lines = [words(line) for line in _LINE.findall(memory)]
+    return bool(case.hops) and all(any(words(hop.answer) <= line for line in lines) for hop in case.hops)

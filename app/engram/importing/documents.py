@@ -1,0 +1,76 @@
+"""What is read from a file, whatever its format."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engram.context.errors import NotInstalledError, UnreadableError
+
+__all__ = ["Block", "Conversion", "Document", "NotInstalledError", "Passage", "UnreadableError"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of text that belongs together: a paragraph, a list item, a row of a table, a line of code.
+
+    Attributes:
+        text: not blank.
+        headings: the headings above it, outermost first, without the document's title.
+        page: the page or slide that it begins on, from 1; None where the format has no pages.
+        whole: whether the text is one unit (a row, a line of code, a heading without a section) and not sentences.
+    """
+
+    text: str
+    headings: tuple[str, ...] = ()
+    page: int | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Document:
+    """Blocks in reading order.
+
+    Attributes:
+        source: the file's name; passages cite it and their ids begin with it.
+        title: the document's own title, else its file's name.
+        blocks: at least one.
+        format: ``text``, ``markdown``, ``html``, ``pdf``, ``docx``, ``pptx``, ``xlsx``, ``email`` or ``json``.
+        notes: what the reader of the import should know, a line each.
+    """
+
+    source: str
+    title: str
+    blocks: tuple[Block, ...]
+    format: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage to ingest.
+
+    Attributes:
+        id: the source and the passage's number in it, so that a second import replaces the first.
+        title: the document's title.
+        text: the sentences, separated by a space or a line break.
+        sentences: as Engram would split the text, except that headings, rows and lines of code stay whole.
+        metadata: ``source`` and ``format``; where they exist ``heading`` (a list, outermost first) and ``page``.
+    """
+
+    id: str
+    title: str
+    text: str
+    sentences: tuple[str, ...]
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """The passage as a line of NDJSON for ``POST /passages``."""
+        shown = {"id": self.id, "title": self.title, "text": self.text, "sentences": list(self.sentences)}
+        return {**shown, "metadata": dict(self.metadata)}
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The passages of one file, and notes on how it was read."""
+
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,133 @@
+"""Reader of JSON: a list of objects is records, another value a document."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from engram.importing import records
+from engram.importing.documents import Conversion, Document, UnreadableError
+from engram.importing.encodings import decoded, note
+from engram.importing.import_limits import Limits
+from engram.importing.outline import Outline, flat
+from engram.importing.records import TEXTS, TITLES, Record
+
+DEPTH = 50
+"""Levels of a JSON value."""
+_PROSE = 80
+"""A longer text is prose below its key as a heading; a shorter one is a line "key: value"."""
+
+
+def parsed(source: str, data: bytes, limits: Limits) -> Conversion | Document:
+    """JSON, or a JSON value a line (NDJSON).
+
+    Objects of a list, of lines, or of a list called ``passages`` are records, see ``records.passages``; their
+    inner values go by names like ``author.name``. Anything else is a document: keys are headings.
+
+    Raises:
+        UnreadableError: it is no JSON, is nested too deeply, or has too many values.
+    """
+    text, encoding = decoded(source, data)
+    value = _value(source, text)
+    _check(source, value, limits)
+    if isinstance(value, dict) and isinstance(value.get("passages"), list):
+        value = value["passages"]
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        listed = (Record(dict(_leaves("", item)), number) for number, item in enumerate(value, 1))
+        made = tuple(records.passages(source, listed, "json", place_name="row"))
+        if not made:
+            raise UnreadableError(f"{source} has no text.")
+        return Conversion(made, note(source, encoding))
+    outline = Outline(_title(value))
+    _add(value, outline, 1)
+    return outline.document(source, "json", note(source, encoding))
+
+
+def _value(source: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
+    except ValueError as whole:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if len(lines) < 2:
+            raise UnreadableError(f"{source} is no JSON: {whole}.") from whole
+        try:
+            return [json.loads(line) for line in lines]
+        except RecursionError:
+            raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
+        except ValueError:
+            raise UnreadableError(f"{source} is neither JSON nor a JSON value a line: {whole}.") from whole
+
+
+def _check(source: str, value: Any, limits: Limits) -> None:
+    waiting, seen = [(value, 1)], 0
+    while waiting:
+        item, depth = waiting.pop()
+        seen += 1
+        if depth > DEPTH:
+            raise UnreadableError(f"{source} nests more than {DEPTH} levels.")
+        if seen > limits.cells:
+            raise UnreadableError(f"{source} has more than {limits.cells:,} values.")
+        if isinstance(item, dict | list):
+            waiting += [(inner, depth + 1) for inner in (item.values() if isinstance(item, dict) else item)]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """(dotted name, text) of the values inside; a list of plain values is one."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for number, inner in enumerate(value, 1):
+            yield from _leaves(f"{name}.{number}", inner)
+    elif text := _plain(value):
+        yield name, text
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_plain, value)))
+    if value is None or isinstance(value, str):
+        return (value or "").strip()
+    return json.dumps(value)
+
+
+def _title(value: Any) -> str | None:
+    if not isinstance(value, dict):
+        return None
+    return next((item for key, item in value.items() if key.casefold() in TITLES and isinstance(item, str)), None)
+
+
+def _add(value: Any, outline: Outline, level: int) -> None:
+    if isinstance(value, dict):
+        title = _title(value)
+        for key, inner in value.items():
+            if not (key.casefold() in TITLES and inner == title):  # it is the heading above
+                _add_member(str(key), inner, outline, level)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for number, inner in enumerate(value, 1):
+            outline.heading(level + 1, _title(inner) or str(number))
+            _add(inner, outline, level + 1)
+    else:
+        _add_text(value if isinstance(value, str) else _plain(value), outline)
+
+
+def _add_member(key: str, inner: Any, outline: Outline, level: int) -> None:
+    nested = isinstance(inner, dict) or (isinstance(inner, list) and _is_long(inner))
+    if key.casefold() in TEXTS and isinstance(inner, str):
+        _add_text(inner, outline)
+    elif nested or (isinstance(inner, str) and len(inner) > _PROSE):
+        outline.heading(level + 1, key)
+        _add(inner, outline, level + 1)
+        outline.close(level + 1)
+    elif text := _plain(inner):
+        outline.add(f"{key}: {flat(text)}", whole=True)
+
+
+def _is_long(items: Sequence[Any]) -> bool:
+    return any(isinstance(item, dict | list) for item in items) or len(_plain(list(items))) > _PROSE
+
+
+def _add_text(text: str, outline: Outline) -> None:
+    for part in text.split("\n\n"):
+        outline.add(flat(part))

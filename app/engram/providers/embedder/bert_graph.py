@@ -1,0 +1,219 @@
+"""BERT's encoder as an ONNX graph, written from a model folder's configuration and weights, without torch.
+
+The steps are those of Devlin et al. (2019), layer by layer as in Vaswani et al. (2017), normalised after each sum:
+x = norm(x + attention(x)), x = norm(x + feed_forward(x)). Weights bear the names that BERT's are published with.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.providers.embedder.int8_weights import BLOCK, Precision, rounded
+from engram.providers.embedder.onnx_messages import FLOAT, INT64, UINT8, Node, Tensor, model
+
+Given = NDArray[Any]
+"""Weights in single precision or in whole numbers of eight bits."""
+Array = NDArray[np.float32] | NDArray[np.int64]
+
+_KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): UINT8}
+_EMBEDDINGS = "embeddings"
+_UNUSED = ("embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias")
+"""Published along with the weights: numbers 0, 1, 2, ... and a layer that sentence encoders do not read."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a graph needs to know beside the weights: numbers of layers and heads, width, the norm's epsilon."""
+
+    layers: int
+    heads: int
+    width: int
+    epsilon: float
+
+
+def shape_of(config: Mapping[str, Any]) -> Shape | None:
+    """The shape that a ``config.json`` states, or None if it is not of the encoder that is written here."""
+    plain = (
+        config.get("model_type") == "bert"
+        and config.get("hidden_act") == "gelu"
+        and config.get("position_embedding_type", "absolute") == "absolute"
+        and not config.get("is_decoder")
+        and not config.get("add_cross_attention")
+        and config["hidden_size"] % config["num_attention_heads"] == 0
+    )
+    if not plain:
+        return None
+    return Shape(
+        config["num_hidden_layers"], config["num_attention_heads"], config["hidden_size"], config["layer_norm_eps"]
+    )
+
+
+def names_of(shape: Shape) -> frozenset[str]:
+    """Names of all the weights that the graph reads."""
+    dense = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
+    norms = ("attention.output.LayerNorm", "output.LayerNorm")
+    steps = [
+        f"encoder.layer.{layer}.{step}"
+        for layer in range(shape.layers)
+        for step in (*dense, "intermediate.dense", "output.dense", *norms)
+    ]
+    tables = (f"{_EMBEDDINGS}.{kind}_embeddings.weight" for kind in ("word", "position", "token_type"))
+    return frozenset(
+        (
+            *tables,
+            *(f"{step}.{part}" for step in (*steps, f"{_EMBEDDINGS}.LayerNorm") for part in ("weight", "bias")),
+        )
+    )
+
+
+def writable(shape: Shape, names: frozenset[str]) -> bool:
+    """Whether weights of these names are all that the graph reads, and none that would change what it computes."""
+    return names - set(_UNUSED) == names_of(shape)
+
+
+def write(
+    shape: Shape, weights: Mapping[str, NDArray[np.float32]], pooling: str, precision: Precision = "float32"
+) -> tuple[bytes, dict[str, Given]]:
+    """The graph from token ids and mask (b, t), int64, to unit vectors (b, d), and the weights to give it by name.
+
+    ``pooling`` is "mean" over the tokens of the mask, or "cls", the first token. Every row of the mask must have a
+    one. Raises ``ValueError`` if the weights are of another width than ``shape``.
+    """
+    width = weights[f"{_EMBEDDINGS}.word_embeddings.weight"].shape[1]
+    if width != shape.width:
+        raise ValueError(f"the weights are {width} wide, the configuration says {shape.width}")
+    graph = _Graph(shape, weights, precision)
+    tokens = graph.embeddings()
+    bias = graph.attention_bias()
+    for layer in range(shape.layers):
+        tokens = graph.layer(f"encoder.layer.{layer}", tokens, bias)
+    graph.pooled(tokens, pooling)
+    written = model(
+        graph.nodes,
+        inputs=[Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")],
+        outputs=[Tensor("embedding", FLOAT, ("batch", shape.width))],
+        given=[Tensor(name, _KINDS[array.dtype], array.shape) for name, array in graph.given.items()],
+        constants=graph.constants,
+    )
+    return written, graph.given
+
+
+class _Graph:
+    """Nodes in the order in which they run; every method adds some and returns the name of their result."""
+
+    def __init__(self, shape: Shape, weights: Mapping[str, NDArray[np.float32]], precision: Precision) -> None:
+        self._shape = shape
+        self._weights = weights
+        self._precision = precision
+        self.nodes: list[Node] = []
+        self.given: dict[str, Given] = {}
+        self.constants: dict[str, Array] = {}
+
+    def embeddings(self) -> str:
+        """Sum of word, position and token type, normalised: (b, t, d). All tokens are of the first type."""
+        words = self._give("words", self._weights[f"{_EMBEDDINGS}.word_embeddings.weight"])
+        positions = self._weights[f"{_EMBEDDINGS}.position_embeddings.weight"]
+        first_type = self._weights[f"{_EMBEDDINGS}.token_type_embeddings.weight"][0]
+        table = self._give("positions", positions + first_type)
+        width = self._add("Slice", self._add("Shape", "input_ids"), self._whole(1), self._whole(2))
+        places = self._add("Slice", table, self._whole(0), width, self._whole(0))
+        return self._norm(_EMBEDDINGS, self._add("Add", self._add("Gather", words, "input_ids"), places))
+
+    def attention_bias(self) -> str:
+        """0 for a token of the mask, the least number for one outside it, whose share is then 0: (b, 1, 1, t)."""
+        outside = self._add("Sub", self._real(1.0), self._add("Cast", "attention_mask", to=FLOAT))
+        least = self._real(float(np.finfo(np.float32).min))
+        return self._add("Unsqueeze", self._add("Mul", outside, least), self._whole(1, 2))
+
+    def layer(self, name: str, tokens: str, bias: str) -> str:
+        """Attention and feed-forward network, each added to what it read: (b, t, d)."""
+        attended = self._dense(
+            f"{name}.attention.output.dense", self._attention(f"{name}.attention.self", tokens, bias)
+        )
+        tokens = self._norm(f"{name}.attention.output", self._add("Add", attended, tokens))
+        widened = self._gelu(self._dense(f"{name}.intermediate.dense", tokens))
+        narrowed = self._dense(f"{name}.output.dense", widened)
+        return self._norm(f"{name}.output", self._add("Add", narrowed, tokens))
+
+    def pooled(self, tokens: str, pooling: str) -> None:
+        """One unit vector for each text, (b, d), under the name "embedding"."""
+        if pooling == "cls":
+            vectors = self._add("Gather", tokens, self._constant(np.array(0)), axis=1)
+        else:
+            mask = self._add("Unsqueeze", self._add("Cast", "attention_mask", to=FLOAT), self._whole(2))
+            # The mean's denominator is a scale, which the normalisation removes.
+            vectors = self._add("ReduceSum", self._add("Mul", tokens, mask), self._whole(1), keepdims=0)
+        self.nodes.append(Node("LpNormalization", [vectors], ["embedding"], {"axis": 1, "p": 2}))
+
+    def _attention(self, name: str, tokens: str, bias: str) -> str:
+        """softmax(q kᵀ / √(d / heads) + bias) v for each head, put side by side: (b, t, d)."""
+        size = self._shape.width // self._shape.heads
+        divided = self._whole(0, 0, self._shape.heads, size)
+        query, key, value = (
+            self._add("Reshape", self._dense(f"{name}.{part}", tokens), divided)
+            for part in ("query", "key", "value")
+        )
+        nearness = self._add(
+            "MatMul",
+            self._add("Transpose", query, perm=(0, 2, 1, 3)),
+            self._add("Transpose", key, perm=(0, 2, 3, 1)),
+        )
+        scores = self._add("Add", self._add("Div", nearness, self._real(size**0.5)), bias)
+        heads = self._add(
+            "MatMul", self._add("Softmax", scores, axis=-1), self._add("Transpose", value, perm=(0, 2, 1, 3))
+        )
+        joined = self._whole(0, 0, self._shape.width)
+        return self._add("Reshape", self._add("Transpose", heads, perm=(0, 2, 1, 3)), joined)
+
+    def _dense(self, name: str, values: str) -> str:
+        """x Wᵀ + b; the weights are published with a row for each output."""
+        weights = self._weights[f"{name}.weight"]
+        bias = self._give(f"{name}.bias", self._weights[f"{name}.bias"])
+        if self._precision == "int8":
+            product = self._rounded(name, values, weights)
+        else:
+            product = self._add("MatMul", values, self._give(f"{name}.weight", weights.T))
+        return self._add("Add", product, bias)
+
+    def _rounded(self, name: str, values: str, weights: NDArray[np.float32]) -> str:
+        """x Wᵀ of weights in eight bits, (n, k), and of inputs that are rounded alike (accuracy level 4)."""
+        numbers, scales = rounded(weights)
+        outputs, inputs = weights.shape
+        given = [values, self._give(f"{name}.numbers", numbers), self._give(f"{name}.scales", scales)]
+        attributes = {"N": outputs, "K": inputs, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
+        result = f"MatMulNBits.{len(self.nodes)}"
+        self.nodes.append(Node("MatMulNBits", given, [result], attributes, domain="com.microsoft"))
+        return result
+
+    def _norm(self, name: str, values: str) -> str:
+        scale = self._give(f"{name}.LayerNorm.weight", self._weights[f"{name}.LayerNorm.weight"])
+        bias = self._give(f"{name}.LayerNorm.bias", self._weights[f"{name}.LayerNorm.bias"])
+        return self._add("LayerNormalization", values, scale, bias, axis=-1, epsilon=float(self._shape.epsilon))
+
+    def _gelu(self, values: str) -> str:
+        """x (1 + erf(x / √2)) / 2, in the form that onnxruntime makes one operator of."""
+        error = self._add("Erf", self._add("Div", values, self._real(2**0.5)))
+        return self._add("Mul", self._add("Mul", values, self._add("Add", error, self._real(1.0))), self._real(0.5))
+
+    def _add(self, operator: str, *inputs: str, **attributes: int | float | tuple[int, ...]) -> str:
+        result = f"{operator}.{len(self.nodes)}"
+        self.nodes.append(Node(operator, inputs, [result], attributes))
+        return result
+
+    def _give(self, name: str, array: Given) -> str:
+        self.given[name] = np.ascontiguousarray(array)
+        return name
+
+    def _whole(self, *values: int) -> str:
+        return self._constant(np.array(values, dtype=np.int64))
+
+    def _real(self, value: float) -> str:
+        return self._constant(np.array(value, dtype=np.float32))
+
+    def _constant(self, array: Array) -> str:
+        name = f"{array.dtype}.{array.shape}.{array.tolist()}"
+        self.constants[name] = array
+        return name

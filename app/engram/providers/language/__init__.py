@@ -1,0 +1,29 @@
+"""What retrieval reads from text: sentences, names and times."""
+
+from engram.providers.language.entity_names import normalise_entity, title_entities
+from engram.providers.language.facts import country_of, extract_facts
+from engram.providers.language.language_protocol import (
+    Language,
+    PassageText,
+    QuestionAnalysis,
+    SentenceAnalysis,
+)
+from engram.providers.language.lexical_terms import ANALYSER, surface_words, terms
+from engram.providers.language.passage_key_text import key_text
+from engram.providers.language.spacy_pipeline import load_language
+
+__all__ = [
+    "ANALYSER",
+    "Language",
+    "PassageText",
+    "QuestionAnalysis",
+    "SentenceAnalysis",
+    "country_of",
+    "extract_facts",
+    "key_text",
+    "load_language",
+    "normalise_entity",
+    "surface_words",
+    "terms",
+    "title_entities",
+]

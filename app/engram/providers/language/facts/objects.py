@@ -1,0 +1,253 @@
+"""Names, dates and numbers as objects, and what the words since the verb make of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from engram.providers.language.facts import clause_words
+from engram.providers.language.facts.belongings import opens_kin, owned, possessed, relative, starts_kin
+from engram.providers.language.facts.clause import (
+    MAX_PREDICATE_WORDS,
+    Clause,
+    after_comma,
+    continues,
+    describes,
+    is_title,
+    kin_among,
+)
+from engram.providers.language.facts.countries import ADJECTIVES, COUNTRIES
+from engram.providers.language.facts.sentence_items import Item
+from engram.providers.language.facts.stated_facts import Saying
+
+_AFTER_NAMES = frozenset("aged respectively alone himself herself itself themselves jr sr".split())
+_ABOUT = frozenset("over about around under".split())
+_AFTER_NUMBERS = frozenset("ago old later earlier north south east west".split())
+_TEMPORAL = frozenset("in on at since from until till by between after before during around".split())
+_PLACING = (" in", " at", " near")
+_MADE_OF = (" on", " from", " after")
+"""What follows such an object by "by" is who made that: "based on the opera NAME by NAME"."""
+_WITHIN = frozenset("in of from at near".split())
+
+
+def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int:
+    """A name, date or number: an object if there is a verb, else what may become the subject.
+
+    Returns where the last item that was read stands.
+    """
+    item = items[at]
+    following = items[at + 1] if at + 1 < len(items) else None
+    possessive = owned(saying, items, at, clause)
+    if possessive is not None:
+        return possessive
+    if item.kind == "N" and _qualifies(items, at):
+        clause.pass_by(replace(item, kind="w"))
+        return at
+    opens_next = following is not None and following.kind in "Nh" and any(one.kind == "," for one in clause.gap)
+    if item.kind == "D" and (opens_next or describes(clause.gap, following)):
+        return at
+    if item.kind == "D" and not clause.copula:
+        saying.time(item, clause)
+    opening = opens_kin(saying, items, at, clause)
+    said = (opening or bool(clause.verbs)) and (
+        _part_of(saying, items, at, clause) or _object(saying, item, items, at, clause)
+    )
+    if not said:
+        if item.kind == "N":
+            possessed(saying, item, clause)
+        elif item.kind == "D" and clause.gap and clause.gap[-1].kind == "p":
+            clause.gap.pop()  # "took place on DATE at NAME"
+        clause.pass_by(item)
+        return at
+    if not clause.spoken:
+        clause.direct = item.kind == "N" and all(one.kind != "p" for one in clause.gap)
+    clause.spoken, clause.gap = True, []
+    return at
+
+
+def _part_of(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> bool:
+    """ "born in A, B" and "in A of B": A lies in B, and of the subject no more is said, but for its country."""
+    item, gap = items[at], clause.gap
+    predicate = clause.predicates[0] if clause.predicates else ""
+    if item.kind != "N" or len(gap) != 1 or clause.kin is not None or not predicate.endswith(_PLACING):
+        return False
+    if gap[0].word != "of" and (gap[0].kind != "," or _in_list(items, at) or item.text == clause.last):
+        return False
+    saying.say(clause.last, "located in", item, clause, 0.8)
+    _in_country(saying, item, predicate, clause)
+    clause.last = item.text
+    return True
+
+
+def _in_list(items: Sequence[Item], at: int) -> bool:
+    """Whether "and NAME" ends the row of names that goes on here."""
+    while at + 2 < len(items) and items[at + 1].kind == "," and items[at + 2].kind == "N":
+        at += 2
+    rest = [item.kind for item in items[at + 1 : at + 5] if item.kind not in ",d"]
+    return rest[:2] == ["c", "N"]
+
+
+def cause(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int:
+    """What somebody died "of" or "from", in words; where the last of them stands."""
+    if clause.verbs != ["died"] or items[at].word not in {"of", "from"}:
+        return at
+    end = at + 1
+    while end < len(items) and items[end].kind in "dwvN-" and end <= at + 5:
+        end += 1
+    said = [item for item in items[at + 1 : end] if item.kind != "d"]
+    if not said or clause.subject is None or clause.denied:
+        return at
+    text = " ".join(item.text for item in said).replace(" - ", "-")
+    saying.add(clause.subject, "cause of death", text, "text", clause, 0.8)
+    clause.gap = []
+    return end - 1
+
+
+def _qualifies(items: Sequence[Item], at: int) -> bool:
+    """Whether a name only describes what follows: "Welsh poet", "Pixar president NAME", "Oscar nomination"."""
+    if items[at].word in ADJECTIVES and at + 1 < len(items) and items[at + 1].kind in "wN-":
+        return True
+    return at + 1 < len(items) and items[at + 1].kind == "w" and items[at + 1].word not in _AFTER_NAMES
+
+
+def _object(saying: Saying, item: Item, items: Sequence[Item], at: int, clause: Clause) -> bool:
+    """Say it if the words since the verb make a predicate; whether they did."""
+    if clause.denied or clause.subject is None:
+        return False
+    if starts_kin(clause):
+        return relative(saying, item, clause)
+    if possessed(saying, item, clause):
+        clause.predicates = ()
+        return True
+    if item.kind == "D" and clause.copula and not clause.head:
+        saying.time(item, clause)
+        return False
+    return _number(saying, items, at, clause) if item.kind == "#" else _told(saying, item, clause)
+
+
+def _told(saying: Saying, item: Item, clause: Clause) -> bool:
+    """Say by the predicate what a name or a date is to the subject; whether there is one."""
+    nationality = item.word in ADJECTIVES and item.word not in COUNTRIES
+    if nationality or ([one.kind for one in clause.gap] == [","] and is_title(item)):
+        return False
+    predicates = _predicates(saying, item, clause)
+    for predicate in predicates:
+        _state(saying, item, predicate, clause)
+    if item.kind == "N" and predicates:
+        clause.predicates, clause.last = predicates, item.text
+    return bool(predicates)
+
+
+def _state(saying: Saying, item: Item, predicate: str, clause: Clause) -> None:
+    """Say it by its common name, if it has one; a country that it lies in as well."""
+    subject = clause.subject
+    if subject is None:
+        return
+    named = clause_words.PREDICATES.get(predicate, predicate)
+    confidence = 0.85 if saying.lead else 0.75
+    if item.kind == "D":
+        if not predicate.startswith("married"):
+            saying.say(subject, named.replace("place of", "date of"), item, clause, confidence)
+        return
+    if named.startswith("date of"):
+        return
+    saying.say(subject, named, item, clause, confidence)
+    _in_country(saying, item, predicate, clause)
+
+
+def _in_country(saying: Saying, item: Item, predicate: str, clause: Clause) -> None:
+    """What "is" in a country has that country; people are from it at best."""
+    subject = clause.subject
+    stands = clause.copula or predicate in clause_words.LOCATED
+    inside = stands and predicate.rpartition(" ")[2] in _WITHIN and item.word in COUNTRIES
+    if subject is not None and inside and saying.kind_of(subject) != "person":
+        saying.say(subject, "country", item, clause, 0.85)
+
+
+def _number(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> bool:
+    """A number says of what there are so many ("87 films"), or what the subject's noun amounts to."""
+    if clause.spoken or any(one.kind in "wpND" and one.word not in _ABOUT for one in clause.gap):
+        return False
+    end = at + 1
+    while end < len(items) and end <= at + 2 and items[end].kind == "w":
+        end += 1
+    text = " ".join(one.text for one in items[at:end])
+    if items[end - 1].word in _AFTER_NUMBERS:
+        return False
+    head = clause.head_words()
+    if clause.subject is None or not (head or (end > at + 1 and not clause.copula)):
+        return False
+    for verb in clause.verbs:
+        said = " ".join([*head, verb]).strip()
+        saying.add(clause.subject, said, text, "number", clause, 0.75)
+    return True
+
+
+def _predicates(saying: Saying, item: Item, clause: Clause) -> tuple[str, ...]:
+    """Verb and what stands between it and the object; empty if that is too much or says nothing."""
+    if clause.predicates and item.kind == "N" and continues(clause.gap, clause.predicates[0]):
+        clause.listed = True
+        return clause.predicates
+    between = _between(item, clause)
+    if between is None:
+        return ()
+    if clause.copula:
+        return tuple(_copular(saying, item, between, clause))
+    head = clause.head_words()
+    said = [[*head, verb, *between] for verb in clause.verbs if verb]
+    return tuple(" ".join(parts) for parts in said if len(parts) <= MAX_PREDICATE_WORDS)
+
+
+def _between(item: Item, clause: Clause) -> list[str] | None:
+    """Nouns and prepositions between verb and object, up to the last preposition; None if it is too far off."""
+    gap = [one for one in clause.gap if one.kind not in ".'\"-"]
+    last = max((place for place, one in enumerate(gap) if one.kind == "p"), default=-1)
+    left, right = gap[: last + 1], gap[last + 1 :]
+    if any(one.kind in ",;ND" for one in right) or any(one.word in clause_words.OBJECTS for one in gap):
+        return None
+    if any(one.kind in ",;" for one in left) and not clause.copula:
+        tail = after_comma(left)
+        if tail is None:
+            return None
+        left = tail
+    if item.kind == "D" and not _is_timed(gap, clause):
+        return None
+    of_object = bool(left) and (
+        (clause.spoken and clause.direct)  # what else is said after "joined NAME" is about that
+        or (left[0].word == "of" and bool(clause.predicates))
+        or (left[0].word == "by" and any(said.endswith(_MADE_OF) for said in clause.predicates))
+        or (clause.copula and any(one.kind == "N" for one in left))
+    )
+    if of_object:
+        return None
+    said = [one.word for one in left if one.kind in "wp"]
+    if left and left[0].kind in "d#" and said[0] == "of":  # "some of", "one of the founders of"
+        said = said[1:]
+        return said or None
+    return said
+
+
+def _is_timed(gap: Sequence[Item], clause: Clause) -> bool:
+    """Whether a date is the verb's own: at most a place came between ("released in NAME on DATE")."""
+    if any(one.kind == "w" or (one.kind == "p" and one.word not in _TEMPORAL) for one in gap):
+        return False
+    return not clause.spoken or any(said.endswith((" in", " at")) for said in clause.predicates)
+
+
+def _copular(saying: Saying, item: Item, between: Sequence[str], clause: Clause) -> Iterator[str]:
+    """The predicate after "is": "village in", or what the subject's noun says ("the director was")."""
+    head = clause.head_words()
+    said = list(between)
+    if head:
+        said = [*head, *between] if between else [kin_among(head) or " ".join(head)]
+    elif not between:
+        bare = item.kind == "N" and not clause.spoken and all(one.kind in "da" for one in clause.gap)
+        said = ["is"] if bare else []
+    else:
+        first = next(place for place, word in enumerate(between) if word in clause_words.PREPOSITIONS)
+        said = said[max(0, first - 1) :]
+        if first and said[0] in clause_words.PLACES and said[-1] in {"in", "near", "within", "on", "at"}:
+            said = ["located", "in" if said[-1] == "within" else said[-1]]
+        elif not first and len(said) == 1:  # a second preposition: "a tributary of NAME in NAME"
+            person = clause.subject is not None and saying.kind_of(clause.subject) == "person"
+            said = ["located", "in"] if said == ["in"] and not person else []
+    if said and len(said) <= MAX_PREDICATE_WORDS:
+        yield " ".join(said)

@@ -1,0 +1,75 @@
+"""What retrieval needs from a language: sentences, the names in them, and the time they speak of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engram.core.text.temporal import time_constraint
+from engram.providers.language.entity_names import distinct_entities, normalise_entity, title_entities
+
+NAMES_PER_SENTENCE = 500
+"""Names in one sentence, its passage's title first. What names more is a list; ordinary text has up to 70."""
+NAMES_PER_PASSAGE = 10_000
+"""Names in one passage, give or take a sentence: each takes milliseconds to embed and to index."""
+NAMES_PER_QUESTION = 100
+"""Names in a question: each costs a look for the nearest entity. Ordinary questions have up to ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText:
+    """A passage to analyse; given ``sentences`` are kept as they are, ``None`` asks for a split of ``text``."""
+
+    title: str | None
+    text: str
+    sentences: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAnalysis:
+    """One sentence, the names in it (surface forms, in order, no name twice) and the time it speaks of."""
+
+    text: str
+    entities: tuple[str, ...]
+    time_expression: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnalysis:
+    """The names in a question and its time constraint; a question may well have neither."""
+
+    entities: tuple[str, ...]
+    time_expression: str | None
+
+
+class Language(Protocol):
+    """Analyses text. All methods may be called from several threads at once."""
+
+    @property
+    def name(self) -> str:
+        """What was loaded, such as ``rules`` or ``en_core_web_sm 3.8.0``."""
+
+    def analyse_passages(self, passages: Sequence[PassageText]) -> list[list[SentenceAnalysis]]:
+        """Sentences of each passage, in order. The title is a name in every sentence of its passage."""
+
+    def analyse_question(self, text: str) -> QuestionAnalysis:
+        """Names and time constraint of a question."""
+
+
+def passages_of(
+    passages: Sequence[PassageText], split: Iterable[Sequence[str]], names: Iterable[Sequence[str]]
+) -> list[list[SentenceAnalysis]]:
+    """Put together what was found: ``names`` has one entry per sentence, over all passages in order."""
+    remaining = iter(names)
+    analyses: list[list[SentenceAnalysis]] = []
+    for passage, sentences in zip(passages, split, strict=True):
+        titles = distinct_entities(title_entities(passage.title), NAMES_PER_SENTENCE)
+        known: set[str] = set()
+        analyses.append([])
+        for sentence in sentences:
+            constraint = time_constraint(sentence)
+            entities = distinct_entities((*titles, *next(remaining)), NAMES_PER_SENTENCE)
+            if len(known) >= NAMES_PER_PASSAGE:
+                entities = tuple(name for name in entities if normalise_entity(name) in known)
+            known.update(map(normalise_entity, entities))
+            analyses[-1].append(SentenceAnalysis(sentence, entities, constraint.text if constraint else None))
+    return analyses

@@ -1,0 +1,24 @@
+"""The optional language model: any OpenAI-compatible endpoint, asked for small JSON answers."""
+
+from engram.providers.llm.fact_model import extract_facts_with, facts_by_model, pieces, triple_of
+from engram.providers.llm.fact_prompts import FACTS_VERSION
+from engram.providers.llm.fact_replies import Maintenance, Relation
+from engram.providers.llm.llm_client import Llm
+from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS
+from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, Usage
+
+__all__ = [
+    "FACTS_VERSION",
+    "MAX_EVIDENCE_CHARACTERS",
+    "DraftAnswer",
+    "Grade",
+    "Judgement",
+    "Llm",
+    "Maintenance",
+    "Relation",
+    "Usage",
+    "extract_facts_with",
+    "facts_by_model",
+    "pieces",
+    "triple_of",
+]

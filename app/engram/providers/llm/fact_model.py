@@ -1,0 +1,102 @@
+"""Facts of a passage by the language model: its names, then what it says of them; by rules where that fails."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from engram.context.errors import LlmError
+from engram.core.knowledge.triples import Kind, Triple
+from engram.core.text.temporal import find_time_expressions
+from engram.providers.language import SentenceAnalysis, extract_facts
+from engram.providers.llm.fact_replies import Relation
+from engram.providers.llm.llm_client import Llm
+from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS, quote
+
+CONFIDENCE = 0.9
+"""Of a fact that the model gave; the model's own word on how sure it is would be no measurement."""
+_NUMBERED = len("[1000] \n")
+
+_log = structlog.get_logger(__name__)
+
+
+def extract_facts_with(llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
+    """What the sentences of one passage say, as the model reads them, in the order of the text.
+
+    Where the endpoint fails or twice replies with something else, the rules read the passage, which the log says.
+
+    Args:
+        llm: the endpoint.
+        title: of the passage; None where it has none.
+        sentences: all of its sentences, in order.
+    """
+    try:
+        return facts_by_model(llm, title, sentences)
+    except LlmError as error:
+        _log.warning("facts_by_rules_instead", reason=str(error))
+        return extract_facts(title, sentences)
+
+
+def facts_by_model(
+    llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis], first: int = 0
+) -> list[Triple]:
+    """The same by the model alone: two requests, for the names and then for what is said of them.
+
+    Names are those that the model lists, and the title; a fact has both of its ends among them.
+
+    Args:
+        llm: the endpoint.
+        title: of the passage; None where it has none.
+        sentences: those of it that are to be read, as many as one request holds (``pieces``).
+        first: place of the first of them in the passage.
+
+    Raises:
+        LlmError: the endpoint failed, or twice replied with something else.
+    """
+    entities = llm.extract_entities(title, [sentence.text for sentence in sentences])
+    relations = llm.extract_relations(title, [(at, one.text) for at, one in enumerate(sentences)], entities)
+    triples = [
+        triple_of(relation, sentences[relation.sentence].text, first + relation.sentence)
+        for relation in relations
+        if relation.sentence is not None
+    ]
+    return sorted(triples, key=lambda triple: triple.sentence)
+
+
+def pieces(sentences: Sequence[SentenceAnalysis]) -> list[tuple[int, Sequence[SentenceAnalysis]]]:
+    """A long passage in pieces that one request holds, each with the place of its first sentence."""
+    found: list[tuple[int, Sequence[SentenceAnalysis]]] = []
+    first = room = 0
+    for at, sentence in enumerate(sentences):
+        room -= len(quote(sentence.text)) + _NUMBERED
+        if room < 0:
+            if at > first:
+                found.append((first, sentences[first:at]))
+            first, room = at, MAX_EVIDENCE_CHARACTERS - len(quote(sentence.text)) - _NUMBERED
+    return [*found, (first, sentences[first:])] if sentences else []
+
+
+def triple_of(relation: Relation, sentence: str, ordinal: int) -> Triple:
+    """A relation as a fact, with the days that the sentence which says it speaks of."""
+    kind = _kind(relation.object)
+    days = (None, None) if kind == "date" else _days(sentence, relation.object)
+    return Triple(relation.subject, relation.relation, relation.object, ordinal, kind, *days, CONFIDENCE)
+
+
+def _kind(thing: str) -> Kind:
+    """What an object is: a date or a number if nothing else is in it."""
+    found = find_time_expressions(thing)
+    if found and found[0].text == thing:
+        return "date"
+    return "number" if thing[:1].isdigit() and thing.replace(",", "").replace(".", "").isdigit() else "entity"
+
+
+def _days(sentence: str, thing: str) -> tuple[int | None, int | None]:
+    """The days that the sentence speaks of, where it names one time: of more nobody knows which is this fact's."""
+    found = [expression for expression in find_time_expressions(sentence) if expression.text not in thing]
+    if len(found) != 1:
+        return None, None
+    start, end = found[0].start, found[0].end
+    return (
+        start.toordinal() if start is not None else None,
+        end.toordinal() if end is not None else None,
+    )

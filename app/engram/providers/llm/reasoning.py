@@ -1,0 +1,100 @@
+"""Steps of reasoning asked of the language model besides those of ``sessions``, and grades of them.
+
+One function per use; each raises :class:`LlmError` as ``Llm`` does. Sentences come back by the ids they were given.
+"""
+
+from collections.abc import Sequence
+
+from engram.core.planning.rewards import Grade
+from engram.providers.llm import replies, tree_prompts, tree_replies
+from engram.providers.llm.expansion_prompts import Wording
+from engram.providers.llm.llm_client import Llm
+from engram.providers.llm.prompts import Message, conversation, cut, guarded, number_sentences
+from engram.providers.llm.replies import DraftAnswer
+from engram.providers.llm.session_model import Sentences
+from engram.providers.llm.session_prompts import lines
+from engram.providers.llm.tree_replies import Finding, Refined
+
+
+def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Sentences) -> Finding:
+    """What follows from the sentences, as far as it brings the answer nearer; without sentences nothing."""
+    if not sentences:
+        return Finding("", ())
+    evidence = number_sentences(sentences)
+    parts = {"evidence": evidence.block, "notes": lines(notes), "question": cut(question)}
+    return llm.ask(
+        "consolidate",
+        _worded(tree_prompts.CONSOLIDATE, parts),
+        lambda reply: tree_replies.read_finding(reply, evidence.ids),
+    )
+
+
+def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> Refined:
+    """An answer held against the sentences; without sentences it has no support."""
+    if not sentences:
+        return Refined("unsupported", "", ())
+    evidence = number_sentences(sentences)
+    parts = {"evidence": evidence.block, "proposed_answer": cut(answer), "question": cut(question)}
+    return llm.ask(
+        "refine", _worded(tree_prompts.REFINE, parts), lambda reply: tree_replies.read_refined(reply, evidence.ids)
+    )
+
+
+def redirect(llm: Llm, question: str, notes: Sequence[str]) -> str:
+    """The same question in other words."""
+    parts = {"notes": lines(notes), "question": cut(question)}
+    return llm.ask("redirect", _worded(tree_prompts.REDIRECT, parts), tree_replies.read_reworded)
+
+
+def rate(llm: Llm, question: str, answer: str, steps: Sequence[str], sentences: Sentences) -> float:
+    """How good an answer is, from 0 to 10, by its steps and the sentences alone."""
+    parts = {
+        "evidence": number_sentences(sentences).block,
+        "steps": lines(steps),
+        "proposed_answer": cut(answer),
+        "question": cut(question),
+    }
+    return llm.ask("rate", _worded(tree_prompts.RATE, parts), tree_replies.read_rating)
+
+
+def synthesise(llm: Llm, question: str, candidates: Sequence[str], sentences: Sentences) -> DraftAnswer:
+    """One answer from several candidates, each with what led to it."""
+    evidence = number_sentences(sentences)
+    parts = {"evidence": evidence.block, "candidates": lines(candidates), "question": cut(question)}
+    return llm.ask(
+        "synthesise",
+        _worded(tree_prompts.SYNTHESISE, parts),
+        lambda reply: replies.read_draft_answer(reply, evidence.ids),
+    )
+
+
+def grade_step(
+    llm: Llm, question: str, before: Sequence[str], step: str, kept: Sentences, answer: str
+) -> dict[str, Grade]:
+    """Grades of one step, by criterion (State-Aware RAG, Eq. 3)."""
+    parts = {
+        "evidence": number_sentences(kept).block,
+        "steps_before": lines(before),
+        "step_question": cut(step),
+        "step_answer": cut(answer),
+        "question": cut(question),
+    }
+    return llm.ask("grade_step", _worded(tree_prompts.GRADE_STEP, parts), tree_replies.read_step_grades)
+
+
+def grade_outcome(
+    llm: Llm, question: str, steps: Sequence[str], answer: str, accepted: Sequence[str] = ()
+) -> dict[str, Grade]:
+    """Grades of a finished path, by criterion (State-Aware RAG, Eq. 4); agreement only with accepted answers."""
+    parts = {"steps": lines(steps), "proposed_answer": cut(answer), "question": cut(question)}
+    if accepted:
+        parts["accepted"] = lines(accepted)
+    return llm.ask(
+        "grade_outcome",
+        _worded(tree_prompts.GRADE_OUTCOME, parts),
+        lambda reply: tree_replies.read_outcome_grades(reply, accepted=bool(accepted)),
+    )
+
+
+def _worded(wording: Wording, parts: dict[str, str]) -> list[Message]:
+    return conversation(guarded(wording), parts)

@@ -1,0 +1,66 @@
+"""What a session asks the language model, one function per use; each raises :class:`LlmError` as ``Llm`` does.
+
+For a planner of one's own: the wording in ``session_prompts``, its strict reading in ``session_replies``, and a
+function here that gives both to ``Llm.ask``, which asks once more where the reply cannot be used.
+"""
+
+from collections.abc import Sequence
+
+from engram.core.planning.question_triples import Triple
+from engram.providers.llm import prompts, session_prompts, session_replies
+from engram.providers.llm.llm_client import Llm
+from engram.providers.llm.session_replies import Gaps, Kept, NextStep, Noted
+
+Sentences = Sequence[tuple[int, str]]
+"""Sentences by id; those that exceed ``prompts.MAX_EVIDENCE_CHARACTERS`` are left out from the end."""
+
+
+def split(llm: Llm, question: str) -> list[Triple]:
+    """The facts that a question depends on, in the order in which they can be looked up."""
+    return llm.ask("split", session_prompts.split(question), session_replies.read_split)
+
+
+def gaps(llm: Llm, question: str, facts: Sequence[str], sentences: Sentences) -> Gaps:
+    """What of the facts the sentences settle, whether they suffice, and what to search for next."""
+    evidence = prompts.number_sentences(sentences)
+    return llm.ask(
+        "gaps",
+        session_prompts.gaps(question, facts, evidence),
+        lambda reply: session_replies.read_gaps(reply, evidence.ids),
+    )
+
+
+def keep(llm: Llm, question: str, sought: str, notes: Sequence[str], sentences: Sentences) -> Kept:
+    """Which of the sentences to keep; without sentences nothing is asked."""
+    if not sentences:
+        return Kept((), ())
+    evidence = prompts.number_sentences(sentences)
+    return llm.ask(
+        "keep",
+        session_prompts.keep(question, sought, notes, evidence),
+        lambda reply: session_replies.read_kept(reply, evidence.ids),
+    )
+
+
+def note(
+    llm: Llm, question: str, notes: Sequence[str], sentences: Sentences, sub_question: str, answer: str
+) -> list[Noted]:
+    """The notes as they are after a step; without sentences nothing is asked."""
+    if not sentences:
+        return []
+    evidence = prompts.number_sentences(sentences)
+    return llm.ask(
+        "note",
+        session_prompts.note(question, notes, evidence, sub_question, answer),
+        lambda reply: session_replies.read_notes(reply, evidence.ids),
+    )
+
+
+def next_step(llm: Llm, question: str, notes: Sequence[str], asked: Sequence[str]) -> NextStep:
+    """Whether the notes answer the question; else the next sub-question."""
+    return llm.ask("step", session_prompts.step(question, notes, asked), session_replies.read_step)
+
+
+def queries(llm: Llm, sub_question: str, notes: Sequence[str]) -> list[str]:
+    """Search queries for a sub-question."""
+    return llm.ask("queries", session_prompts.queries(sub_question, notes), session_replies.read_queries)

@@ -1,0 +1,193 @@
+"""What the language model replies to ``session_prompts``, read strictly: numbers are checked against what it
+saw.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from engram.core.planning.question_triples import ANSWER, MOST_TRIPLES, Triple
+from engram.providers.llm.replies import Line, QuestionText, Reply, UnusableReplyError, distinct, read, to_ids
+
+MOST_NOTES = 40
+MOST_QUERIES = 3
+_MARK = re.compile(r"\?\d{0,2}")
+_Short = Annotated[Line, Field(max_length=500)]
+_Named = Annotated[_Short, Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An unknown and its value, by sentences given by id, one at least."""
+
+    mark: str
+    value: str
+    cites: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """What the evidence settles; ``query``: what to search for next, empty where it suffices."""
+
+    settled: tuple[Settled, ...]
+    sufficient: bool
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Sentences, by id, that disagree, and those of them that are the better founded; none if neither side is."""
+
+    cites: tuple[int, ...]
+    about: str
+    borne_by: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The sentences to keep, by id."""
+
+    kept: tuple[int, ...]
+    contradictions: tuple[Contradiction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A note, by sentences given by id, one at least."""
+
+    text: str
+    cites: tuple[int, ...]
+    contradicts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """Whether the main question can be answered; else what to ask next."""
+
+    answerable: bool
+    sub_question: str
+
+
+class _Fact(Reply):
+    subject: _Named
+    relation: _Named
+    object: _Named
+    question: Annotated[QuestionText, Field(min_length=1)]
+
+
+class _SplitReply(Reply):
+    triples: list[_Fact]
+
+
+class _Settled(Reply):
+    mark: _Short
+    value: _Named
+    cited: list[int]
+
+
+class _GapsReply(Reply):
+    settled: list[_Settled]
+    sufficient: bool
+    query: QuestionText
+
+
+class _Contradiction(Reply):
+    cited: list[int]
+    about: _Named
+    borne_by: list[int] = Field(default_factory=list)
+
+
+class _KeptReply(Reply):
+    kept: list[int]
+    contradictions: list[_Contradiction] = Field(default_factory=list)
+
+
+class _Note(Reply):
+    text: Annotated[QuestionText, Field(min_length=1)]
+    cited: list[int]
+    contradicts: bool = False
+
+
+class _NotesReply(Reply):
+    notes: list[_Note]
+
+
+class _StepReply(Reply):
+    answerable: bool
+    sub_question: QuestionText = ""
+
+
+class _QueriesReply(Reply):
+    queries: list[QuestionText]
+
+
+def read_split(text: str) -> list[Triple]:
+    """Read the facts; each has an unknown, and the last asks for the answer.
+
+    Raises:
+        UnusableReplyError: one has none, or none asks for the answer.
+    """
+    facts = read(_SplitReply, text).triples[:MOST_TRIPLES]
+    found = [Triple(one.subject, one.relation, one.object, one.question) for one in facts]
+    if not all(_MARK.fullmatch(triple.unknown) for triple in found):
+        raise UnusableReplyError("triples: each has a subject or an object that is a mark such as ?1")
+    if not any(ANSWER in (triple.subject, triple.object) for triple in found):
+        raise UnusableReplyError("triples: one of them has ? for what the question asks for")
+    return found
+
+
+def read_gaps(text: str, ids: Sequence[int]) -> Gaps:
+    """Read what is settled; a value without a sentence is none.
+
+    Raises:
+        UnusableReplyError: nothing is missing and a query is given, or the other way round.
+    """
+    reply = read(_GapsReply, text)
+    if not reply.sufficient and not reply.query:
+        raise UnusableReplyError("query: empty although the evidence does not suffice")
+    settled = (Settled(one.mark, one.value, to_ids("cited", one.cited, ids)) for one in reply.settled)
+    return Gaps(tuple(one for one in settled if one.cites), reply.sufficient, reply.query)
+
+
+def read_kept(text: str, ids: Sequence[int]) -> Kept:
+    """Read what to keep; sentences of a contradiction are kept as well."""
+    reply = read(_KeptReply, text)
+    found = []
+    for one in reply.contradictions:
+        cites, borne_by = to_ids("cited", one.cited, ids), to_ids("borne_by", one.borne_by, ids)
+        if not set(borne_by) <= set(cites):
+            raise UnusableReplyError("borne_by: names sentences that are not among those cited")
+        found.append(Contradiction(cites, one.about, borne_by))
+    kept = [*to_ids("kept", reply.kept, ids), *(sentence for one in found for sentence in one.cites)]
+    return Kept(tuple(dict.fromkeys(kept)), tuple(found))
+
+
+def read_notes(text: str, ids: Sequence[int]) -> list[Noted]:
+    """Read the notes; one that cites nothing is left out, as no sentence states it."""
+    notes = [
+        Noted(one.text, to_ids("cited", one.cited, ids), one.contradicts) for one in read(_NotesReply, text).notes
+    ]
+    return [one for one in notes if one.cites][:MOST_NOTES]
+
+
+def read_step(text: str) -> NextStep:
+    """Read the next step.
+
+    Raises:
+        UnusableReplyError: the question cannot be answered, and nothing is asked.
+    """
+    reply = read(_StepReply, text)
+    if not reply.answerable and not reply.sub_question:
+        raise UnusableReplyError("sub_question: empty although answerable is false")
+    return NextStep(reply.answerable, reply.sub_question)
+
+
+def read_queries(text: str) -> list[str]:
+    """Read the queries, one at least."""
+    found = distinct(read(_QueriesReply, text).queries)
+    if not found:
+        raise UnusableReplyError("queries: at least one is needed")
+    return found[:MOST_QUERIES]

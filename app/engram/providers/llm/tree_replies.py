@@ -1,0 +1,102 @@
+"""The strict reading of what the tree planner and judges of reasoning are replied."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from engram.core.planning.rewards import HIGHEST_RATING, OUTCOME, PATH, Grade
+from engram.providers.llm.replies import Line, QuestionText, Reply, UnusableReplyError, read, to_ids
+
+Checked = Literal["correct", "partial", "incorrect", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What follows from evidence, with the ids of the sentences it rests on; an empty text where nothing does."""
+
+    text: str
+    cited: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """An answer that was checked, as it should be; ``verdict`` is on the one before."""
+
+    verdict: Checked
+    text: str
+    cited: tuple[int, ...]
+
+
+class _FindingReply(Reply):
+    conclusion: Annotated[Line, Field(max_length=2_000)]
+    cited: list[int]
+
+
+class _RewordedReply(Reply):
+    reworded: Annotated[QuestionText, Field(min_length=1)]
+
+
+class _RefinedReply(Reply):
+    verdict: Checked
+    answer: Annotated[Line, Field(max_length=2_000)]
+    cited: list[int]
+
+
+class _RatingReply(Reply):
+    rating: Annotated[float, Field(ge=0.0, le=HIGHEST_RATING, allow_inf_nan=False)]
+
+
+class _StepReply(Reply):
+    relevance: Grade
+    sufficiency: Grade
+    coherence: Grade
+    factuality: Grade
+
+
+class _OutcomeReply(Reply):
+    coherence: Grade
+    completeness: Grade
+    consistency: Grade
+    agreement: Grade | None = None
+
+
+def read_reworded(text: str) -> str:
+    """Read a question in other words."""
+    return read(_RewordedReply, text).reworded
+
+
+def read_finding(text: str, ids: Sequence[int]) -> Finding:
+    """Read what follows; what is concluded from nothing is not usable."""
+    reply = read(_FindingReply, text)
+    if reply.conclusion and not reply.cited:
+        raise UnusableReplyError("cited: a conclusion rests on at least one sentence")
+    return Finding(reply.conclusion, to_ids("cited", reply.cited, ids) if reply.conclusion else ())
+
+
+def read_refined(text: str, ids: Sequence[int]) -> Refined:
+    """Read the checked answer."""
+    reply = read(_RefinedReply, text)
+    if reply.verdict == "correct" and not reply.answer:
+        raise UnusableReplyError("answer: empty although the verdict is correct")
+    return Refined(reply.verdict, reply.answer, to_ids("cited", reply.cited, ids))
+
+
+def read_rating(text: str) -> float:
+    """Read a rating from 0 to 10."""
+    return read(_RatingReply, text).rating
+
+
+def read_step_grades(text: str) -> dict[str, Grade]:
+    """Read the grades of a step, by criterion."""
+    reply = read(_StepReply, text)
+    return {name: getattr(reply, name) for name in PATH}
+
+
+def read_outcome_grades(text: str, *, accepted: bool) -> dict[str, Grade]:
+    """Read the grades of an outcome, by criterion; ``accepted``: whether agreement was to be graded."""
+    reply = read(_OutcomeReply, text)
+    if accepted and reply.agreement is None:
+        raise UnusableReplyError("agreement: is missing")
+    return {name: getattr(reply, name) for name in (OUTCOME if accepted else OUTCOME[:-1])}

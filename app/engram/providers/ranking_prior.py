@@ -1,0 +1,237 @@
+"""The priors of ranking and of "enough" as files: what every collection believes before its first verdict.
+
+There is one set of priors for each kind of corpus, see ``core.corpus_kind``.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.context.errors import ConfigurationError
+from engram.core.planning.round_sufficiency import FEATURES as ROUND_FEATURES
+from engram.core.ranking import sufficiency
+from engram.core.ranking.corpus_kind import CorpusKind
+from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
+from engram.core.ranking.ranking_weights import Believed, Prior
+
+SHIPPED = Path(__file__).parents[1] / "ranking_prior.json"
+DIGITS = 6  # significant, so that a file can be read and a fit on another machine gives the same one
+
+
+@dataclass(frozen=True, slots=True)
+class RankingPrior:
+    """A prior and where it comes from.
+
+    Attributes:
+        name: a fingerprint; what a collection learned from one prior says nothing about another.
+        first: weights of the first look alone, (len(FIRST_LOOK),), by which a pool is chosen; verdicts do not move
+            them, so that what one verdict says of the ranking does not hang on the others.
+        fitted: names of the data sets it was fitted to.
+        enough: of the weights by which a ranked answer is said to be enough.
+        enough_name: its fingerprint, which goes by the ranking's as well: its features are of that.
+        rounds, rounds_name: the same of whether a session's pool is enough after a round; None where no weights
+            were fitted for that.
+    """
+
+    name: str
+    first: NDArray[np.float64]
+    prior: Prior
+    fitted: tuple[str, ...]
+    enough: Prior
+    enough_name: str
+    rounds: Prior | None = None
+    rounds_name: str = ""
+
+    @property
+    def of_ranking(self) -> Believed:
+        """What a collection learns of the ranking."""
+        return Believed("ranking", self.name)
+
+    @property
+    def of_enough(self) -> Believed:
+        """What a collection learns of when an answer is enough."""
+        return Believed("enough", self.enough_name)
+
+    @property
+    def of_rounds(self) -> Believed:
+        """What a collection learns of when a session's pool is enough."""
+        return Believed("round", self.rounds_name)
+
+    @property
+    def of_answers(self) -> dict[Believed, Prior]:
+        """What a single answer goes by."""
+        return {self.of_enough: self.enough, self.of_ranking: self.prior}
+
+    @property
+    def priors(self) -> dict[Believed, Prior]:
+        """All."""
+        return self.of_answers | ({} if self.rounds is None else {self.of_rounds: self.rounds})
+
+    def with_rounds(self, rounds: Prior | None) -> "RankingPrior":
+        """With a prior for sessions, whose features are of what ``enough`` makes of answers as well."""
+        if rounds is None:
+            return self
+        name = _fingerprint(self.enough_name.encode(), rounds, ROUND_FEATURES)
+        return replace(self, rounds=rounds, rounds_name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class RankingPriors:
+    """The priors that collections start from, by the kind of their corpus."""
+
+    encyclopedic: RankingPrior
+    general: RankingPrior
+
+    def of_kind(self, kind: CorpusKind) -> RankingPrior:
+        """The prior for a kind of corpus."""
+        return self.encyclopedic if kind == "encyclopedic" else self.general
+
+    @property
+    def name(self) -> str:
+        """The fingerprints of both, in 16 characters."""
+        return hashlib.sha256(f"{self.encyclopedic.name} {self.general.name}".encode()).hexdigest()[:16]
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """Names of the data sets that either was fitted to."""
+        return (*self.encyclopedic.fitted, *self.general.fitted)
+
+    @property
+    def priors(self) -> dict[Believed, Prior]:
+        """All priors, of both kinds."""
+        return self.encyclopedic.priors | self.general.priors
+
+    def with_rounds(self, rounds: Prior | None) -> "RankingPriors":
+        """The same with a prior for sessions, for both kinds."""
+        return RankingPriors(self.encyclopedic.with_rounds(rounds), self.general.with_rounds(rounds))
+
+
+def for_any_kind(prior: RankingPrior) -> RankingPriors:
+    """One prior for every kind of corpus."""
+    return RankingPriors(prior, prior)
+
+
+def no_preference() -> RankingPrior:
+    """All weights 0: what there is before any were fitted to these features."""
+    return RankingPrior("none", np.zeros(len(FIRST_LOOK)), _flat(len(FEATURES)), (), undecided(), "none")
+
+
+def undecided() -> Prior:
+    """That any answer is as likely enough as not."""
+    return _flat(len(sufficiency.FEATURES))
+
+
+def _flat(size: int) -> Prior:
+    return Prior(np.zeros(size), np.eye(size))
+
+
+def load_priors(path: Path | None = None) -> RankingPriors:
+    """The priors in a file, the shipped ones by default.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or holds no priors over this version's features.
+    """
+    path = path or SHIPPED
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return RankingPriors(from_json(content["encyclopedic"]), from_json(content["general"]))
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ConfigurationError(f"{path} holds no ranking priors: {error}") from error
+
+
+def from_json(content: Mapping[str, Any]) -> RankingPrior:
+    """The prior in plain JSON.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is none, or one over other features.
+    """
+    first, prior, fitted = _ranking(content)
+    name = _fingerprint(first.tobytes(), prior, FEATURES)
+    try:
+        enough = prior_of(content["enough"], sufficiency.FEATURES)
+    except ValueError as error:
+        raise ValueError(f"of what is enough, {error}") from error
+    return RankingPrior(
+        name, first, prior, fitted, enough, _fingerprint(name.encode(), enough, sufficiency.FEATURES)
+    )
+
+
+RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
+"""Weights of the first look, the prior over all features, and the names of the data sets they were fitted to."""
+
+
+def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
+    """The ranking weights in a file, by kind of corpus; what it says of "enough" may be of another version.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or holds no such weights over this version's features.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {kind: _ranking(content[kind]) for kind in get_args(CorpusKind)}
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ConfigurationError(f"{path} holds no ranking weights: {error}") from error
+
+
+def _ranking(content: Mapping[str, Any]) -> RankingWeights:
+    prior = prior_of(content, FEATURES)
+    first = np.array(content["first_look"], dtype=np.float64)
+    if first.shape != (len(FIRST_LOOK),):
+        raise ValueError(f"its first look needs {len(FIRST_LOOK)} numbers")
+    if not np.isfinite(first).all():
+        raise ValueError("its numbers must be finite")
+    return first, prior, tuple(map(str, content["fitted"]))
+
+
+def prior_of(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
+    """A prior over these features in plain JSON, as ``numbers_of`` gave it.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is none.
+    """
+    if tuple(content["features"]) != tuple(features):
+        raise ValueError(f"its features are not {', '.join(features)}")
+    mean = np.array(content["mean"], dtype=np.float64)
+    precision = np.array(content["precision"], dtype=np.float64)
+    size = len(features)
+    if mean.shape != (size,) or precision.shape != (size, size):
+        raise ValueError(f"it needs a mean of {size} and a precision of {size} x {size} numbers")
+    if not (np.isfinite(mean).all() and np.isfinite(precision).all()):
+        raise ValueError("its numbers must be finite")
+    if not np.allclose(precision, precision.T) or np.linalg.eigvalsh(precision).min() <= 0:
+        raise ValueError("its precision must be symmetric and positive definite")
+    return Prior(mean, precision)
+
+
+def _fingerprint(before: bytes, prior: Prior, features: Sequence[str]) -> str:
+    numbers = before + prior.mean.tobytes() + prior.precision.tobytes()
+    return hashlib.sha256(numbers + ",".join(features).encode()).hexdigest()[:16]
+
+
+def as_json(first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], enough: Prior) -> dict[str, Any]:
+    """Plain JSON, numbers rounded."""
+    return {
+        "features": list(FEATURES),
+        "fitted": list(fitted),
+        "first_look": [_rounded(value) for value in first],
+        **numbers_of(prior),
+        "enough": {"features": list(sufficiency.FEATURES), **numbers_of(enough)},
+    }
+
+
+def numbers_of(prior: Prior) -> dict[str, Any]:
+    """Its numbers as plain JSON, rounded."""
+    return {
+        "mean": [_rounded(value) for value in prior.mean],
+        "precision": [[_rounded(value) for value in row] for row in prior.precision],
+    }
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

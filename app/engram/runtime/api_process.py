@@ -1,0 +1,207 @@
+"""The API process."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, cast
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
+
+from engram import __version__
+from engram.api import console_files, documentation, problems
+from engram.api.auth import routes as access
+from engram.api.authentication_middleware import Authenticated
+from engram.api.body_limit import BodyLimit
+from engram.api.corpus import document_routes
+from engram.api.corpus import routes as corpus_routes
+from engram.api.corpus.schemas import PassagesIn
+from engram.api.dependencies import Needs
+from engram.api.draining import Drain
+from engram.api.explanations import overview_routes
+from engram.api.explanations import routes as explanations_routes
+from engram.api.facts import graph_routes
+from engram.api.facts import routes as facts_routes
+from engram.api.jobs import routes as jobs_routes
+from engram.api.learning import judge_routes
+from engram.api.learning import routes as learning_routes
+from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
+from engram.api.openapi_links import link
+from engram.api.origin_checks import Allowed, Origins
+from engram.api.passage_keys import routes as passage_keys_routes
+from engram.api.request_telemetry import HEADER, Observed
+from engram.api.retrieval import expansion_routes
+from engram.api.retrieval import routes as retrieval_routes
+from engram.api.revocation import routes as revocation_routes
+from engram.api.serving import chat_routes
+from engram.api.serving import routes as serving_routes
+from engram.api.sessions import routes as sessions_routes
+from engram.api.throttle import FREE, Bounds, Throttle
+from engram.api.work_threads import Aside
+from engram.config.settings import Settings
+from engram.runtime.container import Application
+from engram.services.auth.rate_limits import Rates
+
+SCHEME = "accessKey"
+ROUTERS = tuple(
+    module.router
+    for module in (
+        retrieval_routes,
+        explanations_routes,
+        overview_routes,
+        expansion_routes,
+        learning_routes,
+        judge_routes,
+        corpus_routes,
+        document_routes,
+        jobs_routes,
+        sessions_routes,
+        serving_routes,
+        chat_routes,
+        passage_keys_routes,
+        revocation_routes,
+        facts_routes,
+        graph_routes,
+        health_routes,
+        metrics_routes,
+        audit_routes,
+        reembed_routes,
+        access,
+    )
+)
+DESCRIPTION = """
+Retrieval that learns from being used. Ask `POST /query`, post what really helped to `POST /feedback`, and the
+next related question finds its evidence sooner. Errors are RFC 9457 problem documents; any route can answer 500.
+"""
+
+
+def create_app(application: Application | None) -> FastAPI:
+    """The HTTP application; without an ``application`` it can only describe itself."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if application is None:
+            yield
+            return
+        await run_in_threadpool(application.warm_up)
+        stop = application.follow_access()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(stop)
+
+    app = FastAPI(
+        title="Engram",
+        version=__version__,
+        description=DESCRIPTION.strip(),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.state.services = application
+    app.state.draining = False
+    settings = Settings(_env_file=None) if application is None else application.settings
+    app.state.answering = Aside("engram-questions", settings.answering)
+    app.add_middleware(Drain)
+    app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
+    _throttle(app, settings, None if application is None else application.rates)
+    app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
+    problems.install(app)
+    for router in (*ROUTERS, documentation.router, console_files.router):
+        app.include_router(router)
+    _describe(app)
+    _guard(app, settings)
+    return app
+
+
+EACH_ELSEWHERE = 16
+"""Requests of each in hand, where nothing is configured and others can reach the API."""
+
+
+def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
+    """Put limits around the routes."""
+    each = settings.concurrency
+    if each is None:
+        each = 0 if settings.on_loopback else EACH_ELSEWHERE
+    bounds = Bounds(each, settings.working, settings.waiting, settings.wait_seconds)
+    app.add_middleware(Throttle, bounds=bounds, rates=rates)
+
+
+def _guard(app: FastAPI, settings: Settings) -> None:
+    """Put the check of origins around everything, failures that nobody expected included."""
+    allowed = Allowed.by(settings.host, settings.allowed_hosts, settings.cors_origins)
+    if allowed.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=sorted(allowed.origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["authorization", "content-type", "idempotency-key", HEADER],
+            expose_headers=["location", "ratelimit", "ratelimit-policy", "retry-after", HEADER],
+        )
+    build = app.build_middleware_stack
+    app.build_middleware_stack = lambda: Observed(Origins(build(), allowed))  # type: ignore[method-assign]
+
+
+def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
+    """Where a parameter stands: those of the path in its order, then the collection, which FastAPI, as it comes of
+    a dependency, has last.
+    """
+    inside = path.find(f"{{{parameter['name']}}}") if parameter["in"] == "path" else len(path)
+    return inside, parameter["name"] != "collection"
+
+
+def _secure(document: dict[str, Any]) -> None:
+    """Add what each route takes: an access key, where one is needed, with which scope."""
+    document["components"]["securitySchemes"] = {
+        SCHEME: {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "engram_...",
+            "description": "An access key. On loopback none is needed, unless the service is told so.",
+        }
+    }
+    for route, need in needed():
+        for method in route.methods or ():
+            operation = document["paths"][route.path_format][method.lower()]
+            operation["security"] = [{SCHEME: [need.scope]}]
+            operation["description"] = f"{operation.get('description', '')}\n\nScope: `{need.scope}`.".strip()
+            refused = (401, 403, 429) if need.takes or route.path in ("/documents", "/passages") else (401, 403)
+            operation["responses"] |= {str(code): of for code, of in problems.responses(*refused).items()}
+
+
+def needed() -> Iterator[tuple[APIRoute, Needs]]:
+    """Routes that need a scope, and what each needs."""
+    for route in (route for router in ROUTERS for route in router.routes):
+        for declared in route.dependencies if isinstance(route, APIRoute) else ():
+            if isinstance(declared.dependency, Needs):
+                yield cast(APIRoute, route), declared.dependency
+
+
+def _describe(app: FastAPI) -> None:
+    """Add to the generated OpenAPI what routes that read the body themselves cannot say."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if not app.openapi_schema:
+            document = generate()
+            schemas = document["components"]["schemas"]
+            template = "#/components/schemas/{model}"
+            described = PassagesIn.model_json_schema(ref_template=template)
+            schemas.update(described.pop("$defs"))
+            schemas["PassagesIn"] = described
+            schemas["Problem"] = problems.Problem.model_json_schema(ref_template=template)
+            _secure(document)
+            for path, operations in document["paths"].items():
+                for operation in operations.values():
+                    if path not in FREE:
+                        operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
+                    operation.get("parameters", []).sort(key=partial(_place, path))
+            link(document)
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign] # FastAPI documents replacing it this way

@@ -1,0 +1,194 @@
+"""The worker process: applies feedback as it is announced, does jobs, sweeps for strays, and keeps the vector
+indexes healthy."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import redis
+import structlog
+
+from engram.context.errors import EngramError, UnavailableError
+from engram.runtime.container import Application
+from engram.runtime.heartbeat import Heart
+from engram.services.jobs.job_runner import Crew
+from engram.storage.wake_stream import Wake
+from engram.telemetry.metrics_endpoint import Check
+
+log = structlog.get_logger(__name__)
+
+BLOCK_MS = 1_000
+LEFT_MS = 50
+"""The same while verdicts on a collection wait that another worker learns."""
+JOB_POLL_SECONDS = 0.5
+ABANDONED_SECONDS = 60.0
+NAMES_SECONDS = 1.0
+STATISTICS_SECONDS = 2.0
+CLOSING_SECONDS = 5.0
+RETENTION_SECONDS = 3600.0
+HELD_SECONDS = 60.0
+"""Until a worker that found another at retention looks for what is left to do: that one may have been lost."""
+RETRY_SECONDS = 1.0
+
+
+class Worker:
+    """Loops until stopped: feedback in this thread, jobs and index maintenance in others.
+
+    Feedback and jobs finish the batch in hand; an index that is being built anew is given up.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self._stopping, self._warm = threading.Event(), threading.Event()
+        self._heart = Heart(app.stream, app.settings.worker_beat_file)
+        self._left: list[Wake] = []
+        self._swept = 0.0
+        self._learn_due = 0.0
+        self._maintenance_due = 0.0
+        self._abandoned_due = 0.0
+
+    def stop(self) -> None:
+        """Finish what is in hand and return from ``run``."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Work until stopped."""
+        self._app.warm_up()
+        self._warm.set()
+        beside = {
+            "statistics": self._analyse,
+            "retention": self._retire,
+            "names": self._name,
+            "closing": self._remove_closed,
+        }
+        if self._app.settings.maintenance_interval_seconds:
+            beside["maintenance"] = self._maintain
+        threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
+        threads.append(threading.Thread(target=self._do_jobs, name="jobs"))
+        for thread in threads:
+            thread.start()
+        self._heart.start()
+        log.info("worker ready")
+        self._forever("feedback", self._learn)
+        for thread in threads:
+            thread.join()
+        self._heart.stop()
+        log.info("worker stopped")
+
+    def checks(self) -> dict[str, Check]:
+        """What a probe asks: whether the worker lives, and whether it can work."""
+        return {"/healthz": self._lives, "/readyz": self._ready}
+
+    def _lives(self) -> tuple[int, dict[str, object]]:
+        if stuck := self._heart.stuck():
+            return 503, {"status": "stuck", "loops": stuck}
+        return 200, {"status": "ok"}
+
+    def _ready(self) -> tuple[int, dict[str, object]]:
+        """As the API's: it starts, ends, or finds no Postgres that it can work on."""
+        if not self._warm.is_set() or self._stopping.is_set():
+            return 503, {"status": "ending" if self._stopping.is_set() else "starting"}
+        try:
+            return 200, asdict(self._app.health.readiness())
+        except EngramError as error:
+            return 503, {"status": "unavailable", "detail": error.detail}
+
+    def _forever(self, name: str, step: Callable[[], None]) -> None:
+        """Repeat ``step``; a server that is away is waited for, and any other failure is logged and outlived."""
+        while not self._stopping.is_set():
+            try:
+                step()
+            except UnavailableError as error:
+                log.warning("waiting for a server", loop=name, error=error.detail)
+                self._stopping.wait(RETRY_SECONDS)
+            except Exception:
+                log.exception("loop failed", loop=name)
+                self._stopping.wait(RETRY_SECONDS)
+
+    def _learn(self) -> None:
+        self._heart.turn("feedback")
+        settings = self._app.settings
+        if self._stopping.wait(max(0.0, self._learn_due - time.monotonic())):
+            return
+        try:
+            wakes = self._app.stream.receive(settings.feedback_batch_size, LEFT_MS if self._left else BLOCK_MS)
+        except redis.RedisError as error:
+            log.warning("Redis out of reach, sweeping instead", error=str(error))
+            self._sweep()
+            self._stopping.wait(RETRY_SECONDS)
+            return
+        if self._stopping.is_set():  # what came after that is for others, or for the next start
+            return
+        if wakes and len(wakes) < settings.feedback_batch_size:
+            self._learn_due = time.monotonic() + settings.feedback_gather_seconds
+        self._apply(wakes)
+        if time.monotonic() - self._swept >= settings.sweep_seconds:
+            self._sweep()
+
+    def _apply(self, wakes: Sequence[Wake]) -> None:
+        """Apply what was announced, by collection; what is of one that another worker is at is left for later."""
+        by_collection: dict[int, list[Wake]] = {}
+        for wake in (*self._left, *wakes):
+            by_collection.setdefault(wake[1], []).append(wake)
+        self._left, done = [], list[Wake]()
+        for collection_id, announced in sorted(by_collection.items()):
+            taken = self._app.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
+            (self._left if taken else done).extend(announced)
+        if done:
+            try:
+                self._app.stream.done(done)
+            except redis.RedisError as error:
+                log.warning("wake-ups not acknowledged; they will be found applied", error=str(error))
+
+    def _sweep(self) -> None:
+        """Apply what has waited for longer than a wake-up takes."""
+        settings = self._app.settings
+        self._swept = time.monotonic()
+        applied = 0
+        while not self._stopping.is_set():
+            self._heart.turn("feedback")
+            batch = self._app.learn.apply_overdue(settings.sweep_seconds, settings.feedback_batch_size)
+            applied += batch
+            if batch < settings.feedback_batch_size:
+                break
+        if applied:
+            log.info("sweep applied overdue feedback", events=applied)
+        self._app.evolve.run_due()
+
+    def _do_jobs(self) -> None:
+        with Crew(self._app.runner, self._stopping.is_set) as crew:
+
+            def step() -> None:
+                self._heart.turn("jobs")
+                if time.monotonic() >= self._abandoned_due:
+                    self._app.ingest.discard_abandoned()
+                    self._abandoned_due = time.monotonic() + ABANDONED_SECONDS
+                if not crew.step():
+                    self._stopping.wait(JOB_POLL_SECONDS)
+
+            self._forever("jobs", step)
+
+    def _name(self) -> None:
+        self._app.names.run(self._stopping.is_set, aside=True)
+        self._stopping.wait(NAMES_SECONDS)
+
+    def _analyse(self) -> None:
+        self._app.statistics.run(self._stopping.is_set)
+        self._stopping.wait(STATISTICS_SECONDS)
+
+    def _retire(self) -> None:
+        retired = self._app.retention.run(should_stop=self._stopping.is_set)
+        self._stopping.wait(HELD_SECONDS if retired is None else RETENTION_SECONDS)
+
+    def _remove_closed(self) -> None:
+        self._app.removal.run(self._stopping.is_set)
+        self._app.closing.run(self._stopping.is_set)
+        self._stopping.wait(CLOSING_SECONDS)
+
+    def _maintain(self) -> None:
+        if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):
+            return
+        # Set before the run: one that fails is not tried again at once, as a build takes much of a machine.
+        self._maintenance_due = time.monotonic() + self._app.settings.maintenance_interval_seconds
+        self._app.maintain.run(should_stop=self._stopping.is_set)

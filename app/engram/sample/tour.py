@@ -1,0 +1,55 @@
+"""A tour of the sample corpus: commands that show an answer change because of a verdict."""
+
+import json
+import shlex
+
+from engram.sample import COLLECTION, SampleQuestion, questions
+
+QUESTION_ID = "q02"
+
+
+def question() -> SampleQuestion:
+    """The tour's question: at first the default answer misses a part of its evidence."""
+    return next(question for question in questions() if question.id == QUESTION_ID)
+
+
+def tour(base_url: str) -> str:
+    """Commands to paste: ask, judge, ask again."""
+    chosen = question()
+    supporting = [{"passage_id": passage, "text": text} for passage, text in chosen.supporting]
+    asked = {"collection": COLLECTION, "query": chosen.text}
+    verdict = {"collection": COLLECTION, "query_id": "QUERY_ID", "supporting": supporting, "wait": True}
+    evidence = " and ".join(dict.fromkeys(passage for passage, _ in chosen.supporting))
+    judged = _quoted(verdict).replace("QUERY_ID", "'$ID'")
+    judge = (
+        f"curl -s {base_url}/feedback -H 'content-type: application/json' -H \"idempotency-key: tour-$ID\" "
+        f"-d {judged}"
+    )
+    return f"""
+Engram is answering at {base_url} (its API is described at {base_url}/docs). Paste these into another terminal.
+
+1. Ask. It prints the query's id, the hops it took and the passages, best first. The evidence is in
+   {evidence}: not all of it is there, and the search used up its hops.
+
+{_ask(base_url, asked)}
+
+2. Judge: name the sentences that answer the question, also those that retrieval missed.
+
+{judge}
+
+3. Ask again, with the first command: {evidence} are both there, after a single hop.
+
+Ctrl-C here stops everything.
+"""
+
+
+def _ask(base_url: str, body: object) -> str:
+    return (
+        f"ID=$(curl -s {base_url}/query -H 'content-type: application/json' -d {_quoted(body)} "
+        '| grep -oE \'"(query|passage)_id":"[^"]*"|"hops":[0-9]+\' | tee /dev/stderr '
+        "| head -n 1 | cut -d '\"' -f 4)"
+    )
+
+
+def _quoted(body: object) -> str:
+    return shlex.quote(json.dumps(body, ensure_ascii=False))

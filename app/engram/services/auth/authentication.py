@@ -1,0 +1,217 @@
+"""Who makes a request, by the access key that it brings."""
+
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engram.context.errors import ConfigurationError, UnauthorizedError
+from engram.core.auth import access_keys
+from engram.core.auth.access_keys import ANYWHERE, Grants
+from engram.core.filter.judge_names import normalised
+from engram.core.text.name_pattern import COLLECTION
+from engram.providers.jwt_tokens import Tokens
+from engram.services.auth.scope import LOCAL, Principal
+from engram.storage.auth import access_key_rows, tenants
+from engram.storage.auth.access_key_rows import StoredKey
+from engram.storage.database import Database
+
+REMEMBERED = 10_000
+"""Keys that a process remembers, those that are none included."""
+BEARER = "bearer"
+JWT_DOTS = 2
+CLAIM = "engram"
+"""Of a token: what it allows, and whose collections."""
+OIDC = "oidc:"
+"""Begins the names of an identity provider's principals and judges, which no key has."""
+SUBJECT_CHARACTERS = 32
+Found = tuple[Principal | None, float | None]
+"""Whose it is, and until when (seconds since 1970)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    principal: Principal | None
+    until: float
+
+
+class Authentication:
+    """Tells whose a request is.
+
+    A key is looked up once in ``remember_seconds``, so that a check costs a dictionary. A key that is revoked is
+    found out as soon as that, and at once where ``forget`` is called.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        needed: bool,
+        remember_seconds: float,
+        tokens: Tokens | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.needed = needed
+        """Whether a request must bring a key."""
+        self._database = database
+        self._tokens = tokens
+        self._remember_seconds = remember_seconds
+        self._clock = clock
+        self._known: dict[bytes, _Known] = {}
+        self._forgotten = 0
+        self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Look every key up anew: something changed."""
+        with self._lock:
+            self._known = {}
+            self._forgotten += 1
+
+    def quickly(self, authorization: str | None) -> Principal | None:
+        """As ``principal``, without asking the database; None if that would take asking it.
+
+        Raises:
+            UnauthorizedError: as ``principal``.
+        """
+        key = self._presented(authorization)
+        if key is None:
+            return LOCAL
+        known = self._known.get(access_keys.digest(key))
+        if known is None or self._clock() >= known.until:
+            return None
+        return _checked(known.principal)
+
+    def principal(self, authorization: str | None) -> Principal:
+        """Whose a request with this header is.
+
+        Raises:
+            UnauthorizedError: it has no key where one is needed, or one that does not count.
+            UnavailableError: Postgres is out of reach.
+        """
+        known = self.quickly(authorization)
+        if known is not None:
+            return known
+        key = self._presented(authorization)
+        digest = access_keys.digest(key or "")
+        until, before = self._clock() + self._remember_seconds, self._forgotten
+        found = self._of_token(key) if key is not None and self._is_token(key) else self._of_key(digest)
+        principal, ends = found
+        if ends is not None:
+            until = min(until, self._clock() + max(0.0, ends - time.time()))
+        with self._lock:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            if self._forgotten == before:  # else it may have been looked up before what changed
+                self._known[digest] = _Known(principal, until)
+        return _checked(principal)
+
+    def _of_key(self, digest: bytes) -> Found:
+        with self._database.read() as reader:
+            stored = access_key_rows.counting(reader, digest)
+        if stored is None:
+            return None, None
+        return _principal(stored), None if stored.expires_at is None else stored.expires_at.timestamp()
+
+    def _is_token(self, text: str) -> bool:
+        """Whether it has the form of a JWT, and these are taken."""
+        return self._tokens is not None and text.count(".") == JWT_DOTS
+
+    def _of_token(self, token: str) -> Found:
+        """Whose a token of the identity provider is: nobody's if its tenant is none."""
+        claims = {} if self._tokens is None else self._tokens.claims(token)
+        principal = claimed(claims)
+        with self._database.read() as reader:
+            there = tenants.exists(reader, principal.tenant)
+        return principal if there else None, float(claims["exp"])
+
+    def check_start(self, host: str) -> None:
+        """See that whoever reaches the port does not reach everything.
+
+        Raises:
+            ConfigurationError: no key is needed nor there, and ``host`` can be reached from elsewhere.
+        """
+        if not self.needed:
+            return
+        with self._database.read() as reader:
+            if access_key_rows.any_counts(reader):
+                return
+        raise ConfigurationError(
+            f"ENGRAM_HOST is {host}, which others can reach, and there is no access key. Make the first one with "
+            "`engram keygen NAME`, or say ENGRAM_ACCESS=keys to start without one, or ENGRAM_ACCESS=open to let "
+            "everybody in who reaches the port."
+        )
+
+    def _presented(self, authorization: str | None) -> str | None:
+        """The key that a header brings; None if there is none and none is needed.
+
+        Raises:
+            UnauthorizedError: none where one is needed, or what cannot be one.
+        """
+        scheme, _, token = (authorization or "").partition(" ")
+        token = token.strip()
+        ours = token.startswith(access_keys.PREFIX) or self._is_token(token)
+        if scheme.lower() != BEARER or (not self.needed and not ours):
+            # Where no key is needed, what others put into the header, as a proxy may, is none of ours.
+            if self.needed:
+                raise UnauthorizedError("Send an access key: `Authorization: Bearer engram_...`.")
+            return None
+        if not access_keys.is_key(token) and not self._is_token(token):
+            raise UnauthorizedError("That is no access key: its checksum or its form is wrong.")
+        return token
+
+
+def claimed(claims: Mapping[str, Any]) -> Principal:
+    """The principal that a token's claims make: its subject, with what claim ``engram`` allows it.
+
+    Raises:
+        UnauthorizedError: the claims are not as they should be.
+    """
+    own = claims.get(CLAIM, {})
+    try:
+        # Subjects are any text, and names are not: an identity provider's are told by their hash.
+        subject = hashlib.sha256(f"{claims['iss']}|{claims['sub']}".encode()).hexdigest()[:SUBJECT_CHARACTERS]
+        name = f"{OIDC}{subject}"
+        judge = name if own.get("judge") is None else f"{OIDC}{normalised(own['judge'])}"
+        return Principal(
+            name,
+            normalised(own.get("tenant", LOCAL.tenant)),
+            Grants.of({normal_collection(of): [str(s) for s in scopes] for of, scopes in own["scopes"].items()}),
+            judges_as=judge,
+            trusted=own.get("trusted") is True,
+            llm_tokens=None if own.get("llm_tokens") is None else int(own["llm_tokens"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UnauthorizedError(
+            f'The token\'s claim "{CLAIM}" has to say what it allows, as {{"scopes": {{"docs": ["query"]}}}}.'
+        ) from error
+
+
+def normal_collection(name: Any) -> str:
+    """A collection's name, or the sign for all.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if name != ANYWHERE and not re.fullmatch(COLLECTION, str(name)):
+        raise ValueError(f"{name!r} is no name of a collection")
+    return str(name)
+
+
+def _principal(stored: StoredKey) -> Principal:
+    return Principal(
+        stored.name,
+        stored.tenant,
+        Grants.of(stored.scopes),
+        judges_as=stored.judge,
+        trusted=stored.trusted,
+        llm_tokens=stored.llm_tokens,
+    )
+
+
+def _checked(principal: Principal | None) -> Principal:
+    if principal is None:
+        raise UnauthorizedError("The access key is not known, has expired, or was revoked.")
+    return principal

@@ -1,0 +1,98 @@
+"""The encoders that this process runs, lent for the collections whose vectors they made, and for no others."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.context.errors import EmbeddingSpaceMismatchError, InvalidRequestError
+from engram.providers.embedder import Embedder
+from engram.storage.corpus.collections import Collection, EncoderId
+
+FINGERPRINT_CHARACTERS = 12
+"""Shown of a fingerprint."""
+
+
+class Encoder:
+    """Embeds text that is to stand beside a collection's vectors.
+
+    Services have no other way to the encoders, so none compares vectors that mean nothing beside each other. What
+    embeds nothing asks nobody: a collection of another encoder can be read, unlearned and deleted all the same.
+    """
+
+    def __init__(self, embedder: Embedder, *others: Embedder) -> None:
+        """``embedder`` makes the vectors of new collections; those of ``others`` are served by these."""
+        self._embedder = embedder
+        self._all = {one.fingerprint: one for one in (*others, embedder)}
+
+    @property
+    def id(self) -> EncoderId:
+        """Which one new collections are of."""
+        return _id(self._embedder)
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """Of all that there are."""
+        return list(self._all)
+
+    def check(self, collection: Collection) -> None:
+        """See that the collection's vectors are of an encoder of this process, before anything is done that embeds.
+
+        Raises:
+            EmbeddingSpaceMismatchError: they are of another one.
+        """
+        self._of(
+            collection.encoder, f"Collection {collection.name!r} holds vectors of {_named(collection.encoder)}"
+        )
+
+    def embed(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit-length vectors of the texts, shape (n, d), comparable with the collection's.
+
+        Raises:
+            EmbeddingSpaceMismatchError: the collection's are of another encoder.
+        """
+        self.check(collection)
+        return self._all[collection.encoder_fingerprint].embed(texts)
+
+    def embed_anew(self, encoder: EncoderId, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit-length vectors of the texts, shape (n, d), by an encoder that a collection shall be of.
+
+        Raises:
+            EmbeddingSpaceMismatchError: this process does not run it.
+        """
+        return self._of(encoder, f"Vectors of {_named(encoder)} are wanted").embed(texts)
+
+    def another(self, collection: Collection, model: str | None = None) -> EncoderId:
+        """The encoder called ``model``; None: that of this process that the collection is not of.
+
+        Raises:
+            InvalidRequestError: this process runs no such one, or several.
+        """
+        named = [one for one in self._all.values() if model in {None, one.model}]
+        found = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
+        if len(found) == 1:
+            return _id(found[0])
+        raise InvalidRequestError(
+            f"This process runs {self._running()}; name one of them to make the vectors of {collection.name!r} by, "
+            "or have it run another beside (ENGRAM_EMBEDDING_ALSO)."
+        )
+
+    def _of(self, encoder: EncoderId, what: str) -> Embedder:
+        found = self._all.get(encoder.fingerprint)
+        if found is None:
+            raise EmbeddingSpaceMismatchError(
+                f"{what}, but this process runs {self._running()}. Run the first for it (ENGRAM_EMBEDDING_MODEL, "
+                "ENGRAM_EMBEDDING_ALSO), or ingest its passages into a new collection."
+            )
+        return found
+
+    def _running(self) -> str:
+        return " and ".join(_named(_id(one)) for one in reversed(self._all.values()))
+
+
+def _id(embedder: Embedder) -> EncoderId:
+    return EncoderId(embedder.model, embedder.fingerprint)
+
+
+def _named(encoder: EncoderId) -> str:
+    return f"{encoder.model} ({encoder.fingerprint[:FINGERPRINT_CHARACTERS]})"

@@ -1,0 +1,196 @@
+"""How much a tenant, and a key, may have of what: refused before it is paid for, counted as it is taken."""
+
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from engram.context import tenancy
+from engram.context.errors import LlmError, QuotaExceededError
+from engram.core.auth.access_keys import LLM
+from engram.providers.llm.token_meter import Meter
+from engram.services.auth.scope import LOCAL, Principal
+from engram.storage.auth import tenants
+from engram.storage.auth.tenants import Quotas
+from engram.storage.database import Database
+
+Taken = Literal["queries", "verdicts", "jobs"]
+TOKENS = "llm_tokens"
+DAILY = ("queries", "verdicts", TOKENS)
+"""What is counted by the day."""
+EVERYBODY = ""
+"""Stands for the whole tenant."""
+
+
+class LlmBudgetError(LlmError):
+    """A key may use no language model, or has used up what it may; what can be done without one is."""
+
+    status = 403
+    type = "llm-not-allowed"
+    title = "The language model may not be used"
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How much a tenant has of something, and may have; None: any amount."""
+
+    kind: str
+    used: int
+    limit: int | None
+
+
+class QuotaService:
+    """Counts what requests with keys take. Who needs none is not counted, and where no quota is set nothing is."""
+
+    def __init__(self, database: Database, *, remember_seconds: float) -> None:
+        self._database = database
+        self._remember_seconds = remember_seconds
+        self._known: dict[str, tuple[Quotas, float]] = {}
+        self._admitted: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+
+    def bound(self, principal: Principal) -> Quotas | None:
+        """The quotas of the principal's tenant as this process knows them; None if it has to look them up."""
+        if principal is LOCAL:
+            return Quotas()
+        known = self._known.get(principal.tenant)
+        return None if known is None or known[1] <= time.monotonic() else known[0]
+
+    def quotas(self, principal: Principal) -> Quotas:
+        """As ``bound``, looked up where need be."""
+        found = self.bound(principal)
+        if found is None:
+            with tenancy.of(None), self._database.read() as reader:
+                found = tenants.quotas(reader, principal.tenant)
+            with self._lock:
+                self._known[principal.tenant] = found, time.monotonic() + self._remember_seconds
+        return found
+
+    def take(self, principal: Principal, kind: Taken) -> None:
+        """Count one of what a tenant may have so many of a day; of jobs, see that it may have one more.
+
+        Raises:
+            QuotaExceededError: it had them.
+        """
+        if kind == "jobs":
+            self.room(principal, jobs_only=True)
+            return
+        quota = getattr(self.quotas(principal), kind)
+        if quota is None:
+            return
+        with tenancy.of(None), self._database.write_once() as writer:
+            if tenants.spend(writer, principal.tenant, EVERYBODY, kind, 1, quota) is not None:
+                return
+        raise QuotaExceededError(
+            f"Tenant {principal.tenant!r} had its {quota} {kind} of today (UTC).",
+            _until_tomorrow(),
+            quota=kind,
+            limit=quota,
+        )
+
+    def room(self, principal: Principal, *, jobs_only: bool = False) -> int | None:
+        """How many passages the tenant may still send; None: any number.
+
+        Raises:
+            QuotaExceededError: it has as many jobs open, or holds as many passages, as it may.
+        """
+        quotas = self.quotas(principal)
+        if quotas.jobs is None and (quotas.passages is None or jobs_only):
+            return None
+        with tenancy.of(None), self._database.read() as reader:
+            passages, jobs = tenants.held(reader, principal.tenant)
+        if quotas.jobs is not None and jobs >= quotas.jobs:
+            raise QuotaExceededError(
+                f"Tenant {principal.tenant!r} has {jobs} jobs open, of {quotas.jobs} that it may.",
+                JOB_SECONDS,
+                quota="jobs",
+                limit=quotas.jobs,
+            )
+        if quotas.passages is None or jobs_only:
+            return None
+        if passages >= quotas.passages:
+            raise too_many_passages(quotas.passages)
+        return quotas.passages - passages
+
+    def used(self, principal: Principal) -> list[Used]:
+        """What the principal's tenant may have, and what it has of it."""
+        with tenancy.of(None), self._database.read() as reader:
+            quotas = Quotas() if principal is LOCAL else tenants.quotas(reader, principal.tenant)
+            passages, jobs = tenants.held(reader, principal.tenant)
+            today = tenants.spent_today(reader, principal.tenant, EVERYBODY)
+            have = {"passages": passages, "jobs": jobs} | {kind: today.get(kind, 0) for kind in DAILY}
+            if quotas.judges is not None:
+                have["judges"] = len(tenants.judges(reader, principal.tenant))
+        return [Used(kind, have[kind], getattr(quotas, kind)) for kind in have]
+
+    def admit(self, principal: Principal, judge: str) -> None:
+        """See that the tenant may have this judge.
+
+        One that it has already, it may; of several new ones at the same moment each is counted without the others.
+
+        Raises:
+            QuotaExceededError: it has as many as it may.
+        """
+        quota = self.quotas(principal).judges
+        at = principal.tenant, judge
+        if quota is None or at in self._admitted:
+            return
+        with tenancy.of(None), self._database.read() as reader:
+            known = tenants.judges(reader, principal.tenant)
+        if judge not in known and len(known) >= quota:
+            raise QuotaExceededError(
+                f"Tenant {principal.tenant!r} has {len(known)} judges, of {quota} that it may.",
+                None,
+                quota="judges",
+                limit=quota,
+            )
+        if judge in known:
+            with self._lock:
+                self._admitted.add(at)
+
+    def meter(self, principal: Principal) -> Meter | None:
+        """What the principal's calls of a language model are put on; None where nobody counts."""
+        return None if principal is LOCAL else _Budget(self._database, principal, self)
+
+
+JOB_SECONDS = 30
+"""After which it may be worth asking whether a job is over."""
+
+
+def too_many_passages(limit: int) -> QuotaExceededError:
+    """What is raised where a tenant would hold more than it may."""
+    return QuotaExceededError(
+        f"The tenant may hold {limit} passages; remove some first.", None, quota="passages", limit=limit
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """The tokens of a key and of its tenant."""
+
+    database: Database
+    principal: Principal
+    service: QuotaService
+
+    def check(self) -> None:
+        who = self.principal
+        if LLM not in who.grants.anywhere():
+            raise LlmBudgetError(f"The key of {who.name!r} may use no language model: it lacks the scope `llm`.")
+        bounds = ((who.name, who.llm_tokens), (EVERYBODY, self.service.quotas(who).llm_tokens))
+        with tenancy.of(None), self.database.read() as reader:
+            for name, most in bounds:
+                if most is not None and tenants.spent(reader, who.tenant, name, TOKENS) >= most:
+                    whose = f"The key of {name!r}" if name else f"Tenant {who.tenant!r}"
+                    raise LlmBudgetError(f"{whose} has used up its {most} tokens of today (UTC).")
+
+    def add(self, tokens: int) -> None:
+        with tenancy.of(None), self.database.write() as writer:
+            for name in (EVERYBODY, self.principal.name):
+                tenants.spend(writer, self.principal.tenant, name, TOKENS, tokens, None)
+
+
+def _until_tomorrow() -> int:
+    now = datetime.now(UTC)
+    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return int((midnight - now).total_seconds()) + 1

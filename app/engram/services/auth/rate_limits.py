@@ -1,0 +1,50 @@
+"""How often each may ask: a token bucket a principal, in Redis for all processes, here while Redis is away."""
+
+import time
+from collections import OrderedDict
+from threading import Lock
+
+import structlog
+
+from engram.core.auth import token_bucket
+from engram.core.auth.token_bucket import Bucket, Taken
+from engram.storage.rate_buckets import Buckets
+
+log = structlog.get_logger(__name__)
+
+AWAY_SECONDS = 5.0
+"""How long Redis is left alone once it did not answer."""
+REMEMBERED = 10_000
+"""Buckets held here; who was heard of longest ago is forgotten, and has a full one again."""
+
+
+class Rates:
+    """Buckets by principal."""
+
+    def __init__(self, buckets: Buckets, rate: float, burst: float) -> None:
+        """``rate``: requests a second; ``burst``: at once, at least 1."""
+        self.rate = rate
+        self.burst = burst
+        self._buckets = buckets
+        self._lock = Lock()
+        self._here: OrderedDict[str, Bucket] = OrderedDict()
+        self._away_until = 0.0
+
+    def take(self, who: str) -> Taken:
+        """Count a request of theirs."""
+        now = time.monotonic()
+        if now >= self._away_until:
+            found = self._buckets.take(who, self.rate, self.burst)
+            if found is not None:
+                return token_bucket.taken(found[0], self.rate, self.burst, allowed=found[1])
+            self._away_until = now + AWAY_SECONDS
+            log.warning("Redis out of reach, rates are counted by each process alone")
+        return self._take_here(who, now)
+
+    def _take_here(self, who: str, now: float) -> Taken:
+        with self._lock:
+            held, allowed = token_bucket.take(self._here.pop(who, None), now, self.rate, self.burst)
+            self._here[who] = held
+            if len(self._here) > REMEMBERED:
+                self._here.popitem(last=False)
+        return token_bucket.taken(held.tokens, self.rate, self.burst, allowed=allowed)

@@ -1,0 +1,243 @@
+"""What a request is about and who makes it: resolved once at the edge, and taken by every service."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from engram.context.errors import ForbiddenError, InvalidRequestError, NotFoundError
+from engram.core.auth.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
+from engram.core.filter.judge_names import normalised
+from engram.services.auth.encoder import Encoder
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import LOCAL_TENANT, Collection, Held, Opened
+from engram.storage.database import Database, Writer
+
+ById = Held
+"""What is found by its id alone: a job, an answered query, a verdict."""
+REMEMBERED = 1_000
+"""Scopes that a process remembers."""
+ANONYMOUS = "anonymous"
+"""The judge of a verdict that names none, where no key does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Whoever makes a request.
+
+    Attributes:
+        name: unique within the tenant.
+        tenant: whose collections it reaches.
+        grants: what it may do with which of them.
+        judges_as: the judge that its verdicts are of; None: whom each names.
+        trusted: whether that judge counts in full from its first verdict on.
+        llm_tokens: what a day's calls of a language model may read and write for it; None: any number.
+    """
+
+    name: str
+    tenant: str
+    grants: Grants = EVERYTHING
+    judges_as: str | None = None
+    trusted: bool = True
+    llm_tokens: int | None = None
+
+
+LOCAL = Principal("local", LOCAL_TENANT)
+"""Whoever asks where there is no access control."""
+
+
+def keyless(principal: Principal) -> bool:
+    """Whether that is ``LOCAL``, though it was stored meanwhile."""
+    return (principal.name, principal.tenant, principal.llm_tokens) == (LOCAL.name, LOCAL.tenant, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A principal at a collection, as that was when the request came in.
+
+    It may be gone since: whoever writes keeps or locks its row by its id first, and an id is never given again.
+    """
+
+    principal: Principal
+    collection: Collection
+
+    def may(self, scope: str) -> bool:
+        """Whether the principal may do this with the collection."""
+        return scope in self.principal.grants.on(self.collection.name)
+
+    def need(self, scope: str, what: str) -> None:
+        """Go on only if the principal may.
+
+        Raises:
+            ForbiddenError: it may not; ``what`` takes the scope.
+        """
+        if not self.may(scope):
+            raise forbidden(scope, self.collection.name, what)
+
+    def sees(self, owner: str) -> bool:
+        """Whether the principal may see what another one asked or said."""
+        return owner == self.principal.name or self.may(AUDIT)
+
+    def judge(self, claimed: str | None) -> tuple[str, bool]:
+        """The judge that a verdict is of, and whether it is trusted by whose request brings it.
+
+        Raises:
+            InvalidRequestError: it is no name.
+            ForbiddenError: the principal judges under another name.
+        """
+        try:
+            said = None if claimed is None else normalised(claimed)
+        except ValueError as error:
+            raise InvalidRequestError(f"{claimed!r}: {error}.") from error
+        own = self.principal.judges_as
+        if own is None:
+            return said or ANONYMOUS, self.principal.trusted
+        if said in {None, own}:
+            return own, self.principal.trusted
+        self.need(MODERATE, f"To judge as another than {own!r}")
+        return said or own, False
+
+
+def forbidden(scope: str, collection: str, what: str = "This") -> ForbiddenError:
+    """What is raised where a principal may do something with a collection, but not this."""
+    return ForbiddenError(f"{what} takes a key with the scope `{scope}` on collection {collection!r}.", scope=scope)
+
+
+class Missing(Scope):
+    """A scope whose collection is not there, which whoever looks at it is told."""
+
+    __slots__ = ("_error",)
+    _error: NotFoundError
+
+    def __init__(self, principal: Principal, error: NotFoundError) -> None:
+        object.__setattr__(self, "principal", principal)
+        object.__setattr__(self, "_error", error)
+
+    @property
+    def collection(self) -> Collection:
+        """Nothing.
+
+        Raises:
+            NotFoundError: whenever it is asked for.
+        """
+        raise self._error
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A principal at a collection that is made, if it does not exist, by the first thing that is put into it.
+
+    ``room`` is how many passages may be put into it, None for any number.
+    """
+
+    principal: Principal
+    name: str
+    room: int | None = None
+
+    def open(self, writer: Writer, encoder: Encoder) -> Opened:
+        """The collection, kept from deletion by this transaction; what is put into it is embedded by ``encoder``.
+
+        Raises:
+            EmbeddingSpaceMismatchError: it is there, and its vectors are of another encoder.
+        """
+        opened = collections.open_for_writing(writer, self.name, encoder.id, self.principal.tenant)
+        encoder.check(opened.collection)
+        return opened
+
+
+class AccessService:
+    """Finds what a principal asks for by its name: nothing behind it goes by a collection's name again.
+
+    To a principal that may do nothing with a collection it is as if there were none, of whichever tenant it is. So
+    that neither its words nor its time tell, it is looked up all the same.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._remembered: dict[tuple[Principal, str], Scope] = {}
+
+    def scope(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
+        """The principal at the collection called ``name``.
+
+        Args:
+            need: what is to be done with it.
+
+        Raises:
+            NotFoundError: there is no such collection, or none for this principal.
+            ForbiddenError: the principal may do other things with it, but not this.
+        """
+        with self._database.read() as reader:
+            scope = Scope(principal, collections.find(reader, name, principal.tenant))
+        _check(scope, need)
+        if len(self._remembered) >= REMEMBERED:
+            self._remembered.clear()
+        self._remembered[principal, name] = scope
+        return scope
+
+    def asked(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
+        """As ``scope``, but that there is no such collection is told by the scope, to whoever looks at it.
+
+        For requests: what is wrong with one comes before what it names is missing.
+        """
+        try:
+            return self.scope(name, principal, need)
+        except NotFoundError as error:
+            return Missing(principal, error)
+
+    def holding(
+        self, what: ById, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
+    ) -> Scope:
+        """The principal at the collection that holds a job, an answered query, a session or a verdict of this id.
+
+        Of a collection and its copies, the collection. As with ``asked``, that there is none is told by the scope,
+        and so is that there is none for this principal.
+
+        Raises:
+            InvalidRequestError: several hold one.
+            ForbiddenError: the principal may do other things with the collection, but not this.
+        """
+        with self._database.read() as reader:
+            held = collections.holding(reader, what, identity, principal.tenant)
+        reached = [collection for collection in held if principal.grants.on(collection.name)]
+        found = [collection for collection in reached if collection.past is None] or reached
+        if not found:
+            return Missing(principal, NotFoundError(f"There is no {what} {identity} in any collection."))
+        if len(found) > 1:
+            names = ", ".join(collection.name for collection in found)
+            raise InvalidRequestError(f"There is a {what} {identity} in each of {names}: say which collection.")
+        scope = Scope(principal, found[0])
+        _check(scope, need)
+        return scope
+
+    def remembered(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope | None:
+        """As ``scope`` answered this process last; None if it never did, or forgot.
+
+        Of the collection, only the id and the name are to be relied on: it may have changed, and may be gone, even
+        with another in its place. Whoever takes it must be told so by the service that it is given to (GoneError,
+        as an id is never given again), and then asks for the scope.
+
+        Raises:
+            ForbiddenError: as ``scope``.
+        """
+        scope = self._remembered.get((principal, name))
+        if scope is not None:
+            _check(scope, need)
+        return scope
+
+    def opening(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Opening:
+        """The principal at a collection that need not exist yet.
+
+        Raises:
+            NotFoundError, ForbiddenError: as ``scope``, but for a collection that is not there.
+        """
+        allowed = principal.grants.on(name)
+        if need is not None and need not in allowed:
+            raise forbidden(need, name) if allowed else collections.missing(name)
+        return Opening(principal, name)
+
+
+def _check(scope: Scope, need: str | None) -> None:
+    """Raise what stands against it."""
+    allowed, name = scope.principal.grants.on(scope.collection.name), scope.collection.name
+    if not allowed:
+        raise collections.missing(name)
+    if need is not None and need not in allowed:
+        raise forbidden(need, name)

@@ -1,0 +1,392 @@
+"""Building the graph from staged passages: analyse and embed with no SQL open, then write a batch at once."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.constants import Constants
+from engram.core.knowledge.triples import Triple
+from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, fitting
+from engram.core.text.temporal import time_constraint
+from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, terms
+from engram.providers.language.facts import extract_facts
+from engram.providers.llm import Llm
+from engram.services.auth.encoder import Encoder
+from engram.services.corpus.kind_measurement import measure_kind
+from engram.services.corpus.passage_drafts import (
+    Draft,
+    content_hash_of,
+    draft_of,
+    expressions_of,
+    names_of,
+    rows_of,
+    surfaces_of,
+    with_llm_times,
+)
+from engram.services.corpus.passage_removal import remove_passage
+from engram.services.facts import fact_learning
+from engram.services.facts.entity_alignment import AlignService
+from engram.services.jobs.work import Work
+from engram.services.passage_keys.rekey import Rebase
+from engram.storage.corpus import collections, graph_writer, lexical_index, passages, staged_lines
+from engram.storage.corpus.collections import Collection
+from engram.storage.corpus.graph_writer import SentenceRow, TimeRow
+from engram.storage.corpus.lexical_index import TermCounts
+from engram.storage.corpus.passages import PassageRow, StoredSentence
+from engram.storage.database import Database, Writer
+from engram.storage.facts import fact_graph
+from engram.storage.jobs.jobs import Job
+from engram.storage.maintenance import staged_embeddings
+from engram.storage.sessions import session_erasure
+from engram.telemetry.stages import stage
+
+MAX_REPLANS = 5
+Vectors = dict[str, NDArray[np.float32]]
+
+
+class _StaleError(Exception):
+    """The graph changed between planning a batch and writing it."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A batch, analysed and with everything it needs embedded, and the state of things it was planned against."""
+
+    space: int
+    lines: list[int]
+    versions: dict[str, tuple[int, bytes]]
+    drafts: list[Draft]
+    metadata_only: dict[int, dict[str, Any]]
+    terms: dict[str, Counter[str]] = field(default_factory=dict)
+    texts: Vectors = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    times: dict[str, TimeRow] = field(default_factory=dict)
+    facts: dict[str, list[Triple]] = field(default_factory=dict)
+
+
+class IndexService:
+    """Turns staged passages into graph: does ingest jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        encoder: Encoder,
+        language: Language,
+        *,
+        batch_size: int,
+        time_llm: Llm | None = None,
+        rebase: Rebase | None = None,
+        facts: Constants | None = None,
+        align: AlignService | None = None,
+    ) -> None:
+        """Passages give no facts unless ``facts`` says by which noises; ``align`` joins names of theirs."""
+        self._database = database
+        self._encoder = encoder
+        self._language = language
+        self._facts = None if facts is None else fact_learning.as_source(facts)
+        self._align = align
+        self._batch_size = batch_size
+        self._time_llm = time_llm
+        self._rebase = rebase
+
+    def run(self, work: Work) -> None:
+        """Write batch after batch, the encoder working on the next one while Postgres takes this one.
+
+        A job that ends before its end keeps what it has ingested.
+
+        Raises:
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+        """
+        job = work.job
+        if not (job.created or job.updated or job.unchanged or job.rejected):  # all of its lines are still there
+            self._remove_replaced(job)
+        with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
+            planned = ahead.submit(copy_context().run, self._plan, job, 0)
+            while not work.should_stop():
+                plan = planned.result()
+                if plan is None:
+                    measure_kind(self._database, job.collection_id)
+                    with self._database.write() as writer:
+                        work.finish(writer)
+                    return
+                planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1])
+                self._write(work, plan)
+
+    def _remove_replaced(self, job: Job) -> None:
+        """Remove the passages that an earlier version of a document had and this one has not."""
+        source = job.payload.get("source")
+        if source is None:
+            return
+        with self._database.write() as writer:
+            if not collections.lock_graph(writer, job.collection_id):
+                return  # it was deleted, which ends the job
+            for passage in staged_lines.replaced(writer, job.collection_id, job.id, source):
+                remove_passage(writer, job.collection_id, passage)
+
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Forget the lines that it did not come to."""
+        staged_lines.let_go(writer, job.collection_id, job.id)
+
+    def _write(self, work: Work, plan: _Plan) -> None:
+        """Write a batch, planned anew as often as the graph changed meanwhile."""
+        current: _Plan | None = plan
+        for _ in range(MAX_REPLANS):
+            if current is None:
+                return
+            try:
+                with stage("write"), self._database.write() as writer:
+                    new = self._write_plan(writer, work, current)
+            except _StaleError:
+                current = self._plan(work.job, plan.lines[0] - 1, limit=len(plan.lines))
+            else:
+                if new and self._align is not None:
+                    with stage("align"), self._database.read() as reader:
+                        collection = collections.by_id(reader, work.job.collection_id)
+                    self._align.join_new(collection, new)
+                return
+        raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
+
+    def _plan(self, job: Job, after_line: int, *, limit: int | None = None) -> _Plan | None:
+        """The next batch after ``after_line``, analysed and embedded; None if no lines are left."""
+        collection_id = job.collection_id
+        with self._database.read() as reader:
+            staged = _without_repeats(
+                staged_lines.following(
+                    reader, collection_id, job.id, after_line, limit or self._batch_size, BATCH_CHARACTERS
+                )
+            )
+            versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
+            if not staged:
+                return None
+            collection = collections.by_id(reader, collection_id)
+        self._encoder.check(collection)
+        with stage("draft"):
+            return self._drafted(collection, staged, versions, whole=limit is not None)
+
+    def _drafted(
+        self,
+        collection: Collection,
+        staged: list[tuple[int, dict[str, Any]]],
+        versions: dict[str, tuple[int, bytes]],
+        *,
+        whole: bool,
+    ) -> _Plan:
+        hashes = {line: content_hash_of(body) for line, body in staged}
+        changed = [(line, body) for line, body in staged if versions.get(body["id"], (0, b""))[1] != hashes[line]]
+        read = self._language.analyse_passages([_passage(body) for _, body in changed])
+        analyses = {line: sentences for (line, _), sentences in zip(changed, read, strict=True)}
+        if not whole:  # what is planned anew has to be the same lines
+            staged = _fitting(staged, analyses)
+        plan = _Plan(
+            space=collection.space,
+            lines=[line for line, _ in staged],
+            versions=versions,
+            drafts=[
+                draft_of(line, body, hashes[line], analyses[line], collection.key_building)
+                for line, body in staged
+                if line in analyses
+            ],
+            metadata_only={
+                versions[body["id"]][0]: body["metadata"] for line, body in staged if line not in analyses
+            },
+        )
+        if self._time_llm is not None:
+            plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
+        if self._facts is not None:
+            plan.facts = {draft.external_id: extract_facts(draft.title, draft.sentences) for draft in plan.drafts}
+        plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
+        self._embed(collection, plan)
+        return plan
+
+    def _embed(self, collection: Collection, plan: _Plan) -> None:
+        """Embed what is not stored yet: passages, new sentences, new time expressions; not names, see ``names``."""
+        with self._database.read() as reader:
+            stored = passages.sentences_of(reader, collection.id, [known[0] for known in plan.versions.values()])
+            surfaces = surfaces_of(plan.drafts)
+            known = graph_writer.known_names(reader, collection.id, surfaces)
+            expressions = expressions_of(plan.drafts)
+            dated = graph_writer.known_times(reader, collection.id, expressions)
+        kept = Counter((sentence.passage_id, sentence.text) for sentence in stored)
+        sentences = {
+            text
+            for draft in plan.drafts
+            for text, times in Counter(sentence.text for sentence in draft.sentences).items()
+            if times > kept[plan.versions.get(draft.external_id, (0,))[0], text]
+        }
+        plan.names = {name: surface for name, surface in surfaces.items() if name not in known}
+        times = sorted(expressions - dated)
+        keys = [draft.key_text for draft in plan.drafts]
+        wanted = list(dict.fromkeys([*keys, *sorted(sentences), *times]))
+        plan.texts = dict(zip(wanted, self._encoder.embed(collection, wanted), strict=True))
+        for text in times:
+            span = time_constraint(text)
+            plan.times[text] = TimeRow(
+                text, span.start if span else None, span.end if span else None, plan.texts[text]
+            )
+
+    def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> dict[int, str]:
+        """Write a batch; the entities of facts that are new, with their names."""
+        collection_id = work.job.collection_id
+        if collections.lock_graph_in(writer, collection_id) not in {plan.space, None}:
+            raise _StaleError
+        ids = [draft.external_id for draft in plan.drafts]
+        if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
+            raise _StaleError
+        updated = passages.set_metadata(writer, collection_id, plan.metadata_only) if plan.metadata_only else 0
+        unchanged = len(plan.metadata_only) - updated
+        created = sum(external_id not in plan.versions for external_id in ids)
+        new = self._write_drafts(writer, collection_id, plan, created) if plan.drafts else {}
+        staged_lines.take(writer, collection_id, work.job.id, plan.lines)
+        work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
+        return new
+
+    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> dict[int, str]:
+        entities = graph_writer.insert_entities(writer, collection_id, plan.names)
+        graph_writer.insert_times(writer, collection_id, list(plan.times.values()))
+        placed = passages.upsert(
+            writer,
+            collection_id,
+            [
+                PassageRow(d.external_id, d.title, d.text, d.metadata, d.content_hash, plan.texts[d.key_text])
+                for d in plan.drafts
+            ],
+        )
+        sentences = passages.sentences_of(writer, collection_id, placed.values())
+        stored = _by_text(sentences)
+        moved: dict[int, tuple[int, str | None]] = {}
+        fresh: list[SentenceRow] = []
+        fresh_entities: list[tuple[str, ...]] = []
+        fresh_places: list[tuple[str, int]] = []
+        ids: dict[tuple[str, int], int] = {}
+        links: dict[int, list[str]] = {}
+        for draft in plan.drafts:
+            passage = placed[draft.external_id]
+            for position, sentence in enumerate(draft.sentences):
+                same = stored.get((passage, sentence.text))
+                if same:
+                    kept = same.pop(0)
+                    ids[draft.external_id, position] = kept
+                    moved[kept] = (position, sentence.time_expression)
+                    links[kept] = names_of(sentence.entities)
+                    continue
+                vector = plan.texts.get(sentence.text)
+                if vector is None:
+                    raise _StaleError
+                fresh.append(SentenceRow(passage, position, sentence.text, sentence.time_expression, vector))
+                fresh_entities.append(sentence.entities)
+                fresh_places.append((draft.external_id, position))
+        removed = [sentence for left in stored.values() for sentence in left]
+        if self._facts is not None or removed:
+            fact_graph.lock(writer, collection_id)
+        changed = sorted({passage for (passage, _), left in stored.items() if left})
+        losing = fact_learning.leave(writer, collection_id, _changes(plan, placed, sentences, changed), removed)
+        orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, removed)
+        if removed:
+            session_erasure.forget_passages(writer, collection_id, changed)
+        orphan_times += graph_writer.move_sentences(writer, collection_id, moved)
+        inserted = graph_writer.insert_sentences(writer, collection_id, fresh)
+        ids.update(zip(fresh_places, inserted, strict=True))
+        links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
+        orphan_entities += graph_writer.set_links(writer, collection_id, links)
+        new = self._write_facts(writer, collection_id, plan, placed, ids, losing)
+        gone = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
+        if graph_writer.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(
+            surfaces_of(plan.drafts)
+        ):
+            raise _StaleError
+        expressions = expressions_of(plan.drafts)
+        if graph_writer.known_times(writer, collection_id, expressions) != expressions:
+            raise _StaleError
+        length = lexical_index.index(
+            writer,
+            collection_id,
+            [TermCounts(placed[external_id], frequencies) for external_id, frequencies in plan.terms.items()],
+            ANALYSER,
+        )
+        collections.add_counts(
+            writer,
+            collection_id,
+            passages=created,
+            sentences=len(fresh) - len(removed),
+            entities=entities - gone,
+            lexical_length=length,
+        )
+        known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
+        if known:
+            self._rekeyed(writer, collection_id, known)
+        return new
+
+    def _rekeyed(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+        """Have what rests on these passages' keys follow them."""
+        staged_embeddings.forget_passages(writer, collection_id, passages)
+        if self._rebase is not None:
+            self._rebase(writer, collection_id, passages)
+
+    def _write_facts(
+        self,
+        writer: Writer,
+        collection_id: int,
+        plan: _Plan,
+        placed: Mapping[str, int],
+        sentences: Mapping[tuple[str, int], int],
+        losing: set[int],
+    ) -> dict[int, str]:
+        """Have the passages' sentences say what they say now, and nothing else; the entities that are new."""
+        if self._facts is None:
+            if losing:
+                fact_learning.settle_facts(writer, collection_id, losing)
+            return {}
+        spoken: dict[int, tuple[int, list[Triple]]] = {
+            sentence: (placed[external_id], []) for (external_id, _), sentence in sentences.items()
+        }
+        for external_id, triples in plan.facts.items():
+            for triple in triples:
+                spoken[sentences[external_id, triple.sentence]][1].append(triple)
+        return fact_learning.of_sentences(writer, collection_id, spoken, losing, self._facts)
+
+
+def _changes(
+    plan: _Plan, placed: Mapping[str, int], before: Sequence[StoredSentence], changed: Sequence[int]
+) -> dict[int, fact_learning.Changed]:
+    """What these passages said and say."""
+    said: dict[int, list[str]] = defaultdict(list)
+    for sentence in before:
+        said[sentence.passage_id].append(sentence.text)
+    says = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
+    return {passage: fact_learning.Changed(" ".join(said[passage]), says[passage]) for passage in changed}
+
+
+def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
+    """The longest head in which no passage comes twice, so that the later line of a repeat wins."""
+    seen: set[str] = set()
+    head: list[tuple[int, dict[str, Any]]] = []
+    for line, body in staged:
+        if body["id"] in seen:
+            break
+        seen.add(body["id"])
+        head.append((line, body))
+    return head
+
+
+def _fitting(
+    staged: Sequence[tuple[int, dict[str, Any]]], analyses: Mapping[int, Sequence[SentenceAnalysis]]
+) -> list[tuple[int, dict[str, Any]]]:
+    """The longest head that is not too much to write at once; of unchanged passages nothing is written."""
+    return list(staged[: fitting((rows_of(analyses.get(line, ())) for line, _ in staged), BATCH_ROWS)])
+
+
+def _passage(body: Mapping[str, Any]) -> PassageText:
+    return PassageText(body["title"], body["text"], tuple(body["sentences"]) if body["sentences"] else None)
+
+
+def _by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:
+    stored: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for sentence in sentences:
+        stored[sentence.passage_id, sentence.text].append(sentence.id)
+    return stored

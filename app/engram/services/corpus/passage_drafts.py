@@ -1,0 +1,98 @@
+"""Passages on their way in: what of a staged body goes into the graph, bounded to what an index can hold."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engram.core.passage_keys.key_text import KeyBuilding
+from engram.providers.language import SentenceAnalysis, key_text, normalise_entity
+from engram.providers.llm import Llm
+
+MAX_TIME_CHARACTERS = 200
+"""A list of dates beyond this is cut: its key would not fit an index page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A staged passage that differs from what is stored.
+
+    Attributes:
+        key_text: what it is searched by: its dense key is the embedding of this, its terms are words of this.
+    """
+
+    line: int
+    external_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    content_hash: bytes
+    sentences: list[SentenceAnalysis]
+    key_text: str
+
+
+def draft_of(
+    line: int,
+    body: dict[str, Any],
+    content_hash: bytes,
+    sentences: Sequence[SentenceAnalysis],
+    building: KeyBuilding,
+) -> Draft:
+    """The draft of a staged body and its analysis, its key text built as ``building`` has it."""
+    key = key_text(building, body["title"], body["text"], [sentence.text for sentence in sentences])
+    return Draft(
+        line, body["id"], body["title"], body["text"], body["metadata"], content_hash, _bounded(sentences), key
+    )
+
+
+def content_hash_of(body: dict[str, Any]) -> bytes:
+    """What tells a body's content, metadata apart, from another: SHA-256."""
+    content = [body["title"], body["text"], body["sentences"]]
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).digest()
+
+
+def rows_of(sentences: Sequence[SentenceAnalysis]) -> int:
+    """How many sentences and names a passage has."""
+    return len(sentences) + len({name for sentence in sentences for name in sentence.entities})
+
+
+def names_of(surfaces: Sequence[str]) -> list[str]:
+    """Normalised names, in the given order."""
+    return [normalise_entity(surface) for surface in surfaces]
+
+
+def surfaces_of(drafts: Sequence[Draft]) -> dict[str, str]:
+    """Normalised name -> the first surface it was met in."""
+    surfaces: dict[str, str] = {}
+    for draft in drafts:
+        for sentence in draft.sentences:
+            for surface in sentence.entities:
+                surfaces.setdefault(normalise_entity(surface), surface)
+    return surfaces
+
+
+def expressions_of(drafts: Sequence[Draft]) -> set[str]:
+    """The time expressions of all sentences."""
+    return {s.time_expression for draft in drafts for s in draft.sentences if s.time_expression}
+
+
+def with_llm_times(draft: Draft, llm: Llm) -> Draft:
+    """The draft with the times that the language model finds in its sentences, in place of those of the rules."""
+    dated = [
+        replace(sentence, time_expression=llm.extract_time_constraint(sentence.text))
+        for sentence in draft.sentences
+    ]
+    return replace(draft, sentences=_bounded(dated))
+
+
+def _bounded(sentences: Sequence[SentenceAnalysis]) -> list[SentenceAnalysis]:
+    """The sentences, their time expressions cut after whole phrases."""
+    return [replace(sentence, time_expression=_cut(sentence.time_expression)) for sentence in sentences]
+
+
+def _cut(expression: str | None) -> str | None:
+    if expression is None or len(expression) <= MAX_TIME_CHARACTERS:
+        return expression
+    head = expression[:MAX_TIME_CHARACTERS]
+    return (head.rpartition(", ")[0] or head).strip() or None

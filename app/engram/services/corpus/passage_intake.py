@@ -1,0 +1,197 @@
+"""Accepting work on a collection: a job and its staged lines, durable before the caller is answered."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+import structlog
+
+from engram.context.errors import IdempotencyConflictError, NotFoundError
+from engram.core.auth.access_keys import READ
+from engram.services.auth.encoder import Encoder
+from engram.services.auth.quotas import too_many_passages
+from engram.services.auth.scope import LOCAL, Opening, Principal, Scope
+from engram.services.corpus.collection_removal import RemovalService
+from engram.services.corpus.passage_removal import remove_passage
+from engram.services.jobs.idempotent_jobs import once
+from engram.services.jobs.job_kinds import INGEST
+from engram.storage.corpus import collections, passages, staged_lines
+from engram.storage.corpus.collections import Collection, Opened
+from engram.storage.corpus.passages import StoredPassage, StoredSentence
+from engram.storage.database import Database
+from engram.storage.jobs import jobs
+from engram.storage.jobs.jobs import Job
+
+log = structlog.get_logger(__name__)
+
+ABANDONED_AFTER_SECONDS = 600.0
+
+
+class Reception:
+    """Passages that are arriving. Nothing is written before the first lines are added, which open the job.
+
+    The job counts only once ``finish`` has returned; ``abort`` leaves nothing, a collection made for it included.
+    """
+
+    def __init__(
+        self, database: Database, encoder: Encoder, opening: Opening, key: str | None, source: str | None = None
+    ) -> None:
+        """``source``: the document whose passages they all are; the job removes its other passages."""
+        self._payload = {} if source is None else {"source": source}
+        self._database = database
+        self._encoder = encoder
+        self._opening = opening
+        self._key = key
+        self._digest = hashlib.sha256()
+        self._opened: Opened | None = None
+        self._sent = 0
+        self.job_id = uuid4()
+
+    @property
+    def collection(self) -> str:
+        """The name of the collection that they are for."""
+        return self._opening.name
+
+    def digest(self, chunk: bytes) -> None:
+        """Count raw body bytes towards the fingerprint that the Idempotency-Key guards."""
+        self._digest.update(chunk)
+
+    def add(self, lines: Sequence[tuple[int, Mapping[str, Any]]], errors: Sequence[tuple[int, str]]) -> None:
+        """Stage (line number, passage) pairs and record (line number, reason) of rejected lines.
+
+        Raises:
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+            QuotaExceededError: the tenant would hold more passages than it may.
+        """
+        self._sent += len(lines)
+        if self._opening.room is not None and self._sent > self._opening.room:
+            raise too_many_passages(self._opening.room)
+        collection_id = self._open().collection.id
+        with self._database.write() as writer:
+            staged_lines.add(writer, collection_id, self.job_id, lines, errors)
+            jobs.receive(
+                writer, collection_id, self.job_id, received=len(lines) + len(errors), rejected=len(errors)
+            )
+
+    def finish(self) -> UUID:
+        """Release the job to the workers; the job to look at, which is the first one of a repeated key.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another body; this one is discarded.
+            NotFoundError: the collection was deleted meanwhile.
+            EmbeddingSpaceMismatchError: its vectors are of another encoder.
+        """
+        collection_id = self._open().collection.id
+        try:
+            job_id, first = once(
+                self._database,
+                collection_id,
+                self._opening.name,
+                self._opening.principal.name,
+                self._key,
+                self._digest.digest(),
+                self.job_id,
+                lambda writer: jobs.release(writer, collection_id, self.job_id),
+            )
+        except IdempotencyConflictError:
+            self.abort()
+            raise
+        if not first:
+            self.abort()
+        return job_id
+
+    def abort(self) -> None:
+        """Forget the job and every line staged so far."""
+        if self._opened is None:
+            return
+        with self._database.write() as writer:
+            jobs.discard(writer, self._opened.collection.id, self.job_id)
+            if self._opened.created:
+                collections.delete_unused(writer, self._opened.collection.id)
+        self._opened = None
+
+    def _open(self) -> Opened:
+        if self._opened is None:
+            with self._database.write() as writer:
+                opened = self._opening.open(writer, self._encoder)
+                jobs.add(
+                    writer,
+                    opened.collection.id,
+                    self.job_id,
+                    kind=INGEST.name,
+                    lane=INGEST.lane,
+                    payload=self._payload,
+                    receiving=True,
+                )
+            self._opened = opened
+        return self._opened
+
+
+class IngestService:
+    """Accepts passages and other changes to collections."""
+
+    def __init__(self, database: Database, encoder: Encoder) -> None:
+        self._database = database
+        self._encoder = encoder
+
+    def receive(self, opening: Opening, key: str | None = None, *, source: str | None = None) -> Reception:
+        """Passages for a collection, which is made if it does not exist; ``source`` as for ``Reception``."""
+        return Reception(self._database, self._encoder, opening, key, source)
+
+    def discard_abandoned(self) -> int:
+        """Forget jobs whose sender vanished with the API process that was receiving them; how many there were."""
+        with self._database.write() as writer:
+            abandoned = jobs.discard_abandoned(writer, ABANDONED_AFTER_SECONDS)
+        if abandoned:
+            log.warning("discarded jobs whose lines never all arrived", jobs=abandoned)
+        return abandoned
+
+    def errors(self, job: Job, after_line: int, limit: int) -> list[tuple[int, str]]:
+        """(line, reason) of rejected lines after ``after_line``."""
+        with self._database.read() as reader:
+            return staged_lines.errors(reader, job.collection_id, job.id, after_line, limit)
+
+    def passage(self, scope: Scope, external_id: str) -> tuple[StoredPassage, list[StoredSentence]]:
+        """A passage with its sentences in reading order.
+
+        Raises:
+            NotFoundError: there is no such passage.
+        """
+        target = scope.collection
+        with self._database.read() as reader:
+            found = passages.versions(reader, target.id, [external_id]).get(external_id)
+            stored = passages.by_id(reader, target.id, [found[0]]) if found else {}
+            if found is None or found[0] not in stored:
+                raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
+            return stored[found[0]], passages.sentences_of(reader, target.id, [found[0]])
+
+    def passages(self, scope: Scope, after: str | None, limit: int) -> list[StoredPassage]:
+        """The collection's passages in the order of their ids, those after ``after``."""
+        with self._database.read() as reader:
+            return passages.page(reader, scope.collection.id, after, limit)
+
+    def collections(self, after: str | None, limit: int, principal: Principal = LOCAL) -> list[Collection]:
+        """Collections that the principal may read, in name order, those after ``after``."""
+        with self._database.read() as reader:
+            return collections.page(reader, after, limit, principal.tenant, principal.grants.collections(READ))
+
+    def delete_collection(self, scope: Scope) -> None:
+        """As ``RemovalService.remove``."""
+        RemovalService(self._database).remove(scope.collection)
+
+    def delete_passage(self, scope: Scope, external_id: str) -> None:
+        """Remove a passage and everything that only it held.
+
+        Raises:
+            NotFoundError: there is no such passage, or the collection was deleted meanwhile.
+        """
+        target = scope.collection
+        with self._database.write() as writer:
+            if not collections.lock_graph(writer, target.id):
+                raise collections.gone(target.name)
+            found = passages.versions(writer, target.id, [external_id]).get(external_id)
+            if found is None:
+                raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
+            remove_passage(writer, target.id, found[0])
+        log.info("passage deleted", collection=target.name, passage=external_id)

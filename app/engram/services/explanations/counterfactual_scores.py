@@ -1,0 +1,133 @@
+"""What passages' scores come to if memories, recall priors or ranking weights were others."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter import influence
+from engram.core.ranking import passage_scores, propagation
+from engram.core.ranking.passage_scores import Reach
+from engram.core.ranking.question_memory import lifts
+from engram.services.retrieval.graph_walk import Hop
+from engram.services.retrieval.retrieval_service import Retrieved
+from engram.storage.explanations.influence_rows import Placed
+
+Floats = NDArray[np.float64]
+
+
+class Scoring(Protocol):
+    """How passages are ranked. What it gives is of the ``m`` passages ``shown``."""
+
+    @property
+    def shown(self) -> Sequence[int]: ...
+
+    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+        """What sentences with these scores, by hop, and recall priors say of passages."""
+        ...
+
+    def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+        """What that comes to, (m,), with these ranking weights and recall priors."""
+        ...
+
+
+class ByFeatures:
+    """Passages ranked by their features.
+
+    Args:
+        placed: sentences that could be recalled.
+        first: weights of the first look.
+    """
+
+    def __init__(self, found: Retrieved, placed: Mapping[int, Placed], first: Floats) -> None:
+        self._first = first
+        place = {passage: at for at, passage in enumerate(found.ranking.candidates.tolist())}
+        self.shown = [passage for passage, _, _ in found.shown if passage in place]
+        self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
+        self._found = found
+        self._placed = placed
+        self._holders = {sentence: held.passage_id for sentence, held in found.walk.evidence.items()}
+        self._holders |= {sentence: held.passage_id for sentence, held in placed.items()}
+
+    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+        """Features of all candidates, (n, k)."""
+        hops = self._found.walk.hops
+        reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
+        if hops and hops[0].start.activation:
+            reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
+        ranked = self._found.ranking
+        return influence.features_with(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
+
+    def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+        """As of ``Scoring``; or for several means, (e, k), (e, m)."""
+        values = mean @ told.T
+        return np.asarray(values[..., self._rows] + self._recalled(values, priors))
+
+    def parts(
+        self, told: Floats, before: Floats, mean: Floats, priors: Mapping[int, float]
+    ) -> dict[int, tuple[float, float]]:
+        """Passage -> what recall adds to its score, and what weights that are no longer those ``before`` do."""
+        recalled = self._recalled(told @ mean, priors)
+        learned = (told @ (mean - before))[self._rows]
+        pairs = zip(recalled.tolist(), learned.tolist(), strict=True)
+        return dict(zip(self.shown, pairs, strict=True))
+
+    def strongest(
+        self, told: Floats, mean: Floats, means: Floats, priors: Mapping[int, float], most: int
+    ) -> list[int]:
+        """Which of the means, (e, k), change the scores most, ``most`` for each passage, the strongest first."""
+        effects = np.abs(self.weighed(told, means, priors) - self.weighed(told, mean, priors))
+        order = np.argsort(-effects, axis=0, kind="stable")[:most]
+        return list(dict.fromkeys(order.ravel().tolist()))
+
+    def _reach_recalled(self, hop: Hop, scores: Floats, priors: Mapping[int, float]) -> Reach:
+        """What a hop would have reached where what no entity leads to is reached only by being recalled."""
+        rows = hop.candidates
+        reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(priors))
+        more = [
+            self._placed[s] for s in sorted(priors.keys() - set(rows.sentence_ids.tolist())) if s in self._placed
+        ]
+        ids = np.append(rows.sentence_ids[reached], np.array([new.sentence_id for new in more], dtype=np.int64))
+        passages = np.append(rows.passage_ids[reached], np.array([new.passage_id for new in more], dtype=np.int64))
+        semantic = np.append(rows.semantic[reached], [new.similarity for new in more])
+        values = np.append(scores[reached], np.zeros(len(more)))
+        order = propagation.strongest(values, ids, len(ids))
+        return Reach(passages[order], semantic[order], values[order], {})
+
+    def _recalled(self, values: Floats, priors: Mapping[int, float]) -> Floats:
+        total = dict.fromkeys(self.shown, 0.0)
+        for sentence, lift in lifts(priors).items():
+            if self._holders[sentence] in total:
+                total[self._holders[sentence]] += lift
+        reach = np.ptp(values, axis=-1, keepdims=True)
+        return np.asarray(self._found.plan.profile.recall_weight * reach * np.array(list(total.values())))
+
+
+class AsPublished:
+    """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
+
+    def __init__(self, found: Retrieved) -> None:
+        self.shown = [passage for passage, _, _ in found.shown]
+        self._found = found
+
+    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+        """What sentences add to the passages shown (Eqs. 7-8), (m,)."""
+        bonuses = []
+        for hop, values in zip(self._found.walk.hops, scores, strict=True):
+            rows = hop.candidates
+            chosen = propagation.strongest(values, rows.sentence_ids, self._found.plan.profile.sentences_per_hop)
+            bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
+        added = passage_scores.passage_scores({}, bonuses, self._found.plan.profile.prior_weight)
+        return np.array([added.get(passage, 0.0) for passage in self.shown])
+
+    def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+        """The same: there are neither weights nor recall."""
+        return told
+
+
+def _reach(hop: Hop, scores: Floats) -> Reach:
+    """What a hop would have reached with these scores."""
+    rows = hop.candidates
+    order = propagation.strongest(scores, rows.sentence_ids, len(rows))
+    return Reach(rows.passage_ids[order], rows.semantic[order], scores[order], {})

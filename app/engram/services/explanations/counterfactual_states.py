@@ -1,0 +1,282 @@
+"""What a query would have gone by if single verdicts had never come: memories, supports and ranking weights.
+
+All is read from the log on one snapshot and replayed with and without a verdict, so that both sides of a difference
+are computed alike.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter import influence
+from engram.core.filter import state_replay as core
+from engram.core.filter.caps import comparisons, counted
+from engram.core.filter.state_replay import Step
+from engram.core.filter.states import Support
+from engram.core.ranking import ranking_weights
+from engram.core.ranking.question_memory import net_support
+from engram.core.ranking.ranking_weights import Believed, Evidence, Prior, no_evidence
+from engram.services.feedback_log import log_replay
+from engram.services.retrieval.graph_walk import Walk
+from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, heard
+from engram.storage.database import Reader
+from engram.storage.explanations import influence_rows as log
+from engram.storage.explanations.influence_rows import LoggedTerm, NearQuestion, Touched
+from engram.storage.feedback_log import replay_history
+from engram.storage.learning import learned_weights
+from engram.storage.learning.question_supports import PastSupport
+from engram.storage.retrieval.query_focus import Focus
+
+LOADED = 4_000
+"""Steps of memories, and of supports, that are read: bounds memory and time."""
+TERMS = 1_000
+"""Verdicts, the latest, that can be left out of a model's weights."""
+
+Floats = NDArray[np.float64]
+States = dict[tuple[int, str], tuple[float, float]]
+"""(Sentence, channel) -> perplexity, and cosine with the question or its time constraint."""
+
+
+class Memories:
+    """Scores of what hops reached, without this verdict or that.
+
+    Args:
+        channels: "task", and "time" for a question with a time constraint.
+        events: that may be left out.
+        learned_only: see ``propagation.task_factor``.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        focus: Focus,
+        walk: Walk,
+        channels: Sequence[str],
+        events: Sequence[int],
+        *,
+        learned_only: bool,
+    ) -> None:
+        self._hops = [hop.candidates for hop in walk.hops]
+        self._learned_only = learned_only
+        directions = {"task": focus.vector, "time": focus.time_vector}
+        target = focus.collection.id
+        reached = sorted({sentence for rows in self._hops for sentence in rows.sentence_ids.tolist()})
+        touched = log.touched(reader, target, events, reached) if events else []
+        loaded = _loadable(touched)
+        self._too_long = {event for row in touched if row.sentence_id not in loaded for event in row.events}
+        nothing = {(sentence, channel): (1.0, 0.0) for sentence in loaded for channel in channels}
+        # Without its only event, a memory is as it was before any.
+        self._states: dict[int | None, States] = {None: dict(nothing)}
+        for row in touched:
+            for event in row.events:
+                gone = {state: nothing[state] for state in nothing if state[0] == row.sentence_id}
+                self._states.setdefault(event, {}).update(gone)
+        bases = replay_history.bases(reader, target, loaded) if loaded else {}
+        steps = log_replay.memory_steps(reader, target, loaded) if loaded else iter(())
+        for replayed in core.memories(bases, steps, frozenset(events)):
+            memory = replayed.state
+            direction = directions[memory.channel]
+            if direction is not None:
+                cosine = float(memory.vector.astype(np.float64) @ direction.astype(np.float64))
+                self._states[replayed.without][memory.sentence_id, memory.channel] = (memory.perplexity, cosine)
+        self._scores = self._scored(self._states[None])
+
+    def can_leave_out(self, event: int) -> bool:
+        """Whether the log of all that it touched could be read."""
+        return event not in self._too_long
+
+    def scores(self, without: int | None = None) -> list[Floats]:
+        """By hop, (n,), parallel to its candidates."""
+        if without not in self._states or without is None:
+            return self._scores
+        return self._scored(self._states[None] | self._states[without])
+
+    def _scored(self, states: States) -> list[Floats]:
+        return [influence.scores_with(rows, states, learned_only=self._learned_only) for rows in self._hops]
+
+
+def _loadable(touched: Sequence[Touched]) -> list[int]:
+    """Sentences whose logs are read, in id order: as many as there is room for."""
+    room, chosen = LOADED, []
+    for row in sorted(touched, key=lambda row: row.steps):
+        room -= row.steps
+        if room >= 0:
+            chosen.append(row.sentence_id)
+    return sorted(chosen)
+
+
+class Supports:
+    """Recall priors by nearby past questions, without this verdict or that.
+
+    Attributes:
+        too_long: whether the log of these questions is too long to be read; then no verdict is left out.
+        placed: the sentences that verdicts spoke of for these questions.
+        strongest: the ``most`` events that moved each sentence's support most, the strongest of each first.
+    """
+
+    def __init__(
+        self, reader: Reader, focus: Focus, walk: Walk, entities: Sequence[int], gate: float, most: int
+    ) -> None:
+        # One more than are heard: a question that a single verdict taught goes with it, and the next moves up.
+        near = log.near_questions(reader, focus, gate, RECALL_QUESTIONS + 1)
+        self.too_long = sum(question.steps for question in near) > LOADED
+        self._gate = gate
+        self._near: Sequence[NearQuestion] = near
+        self._steps: dict[int, list[Step]] = {question.id: [] for question in near}
+        if near and not self.too_long:
+            for step in log_replay.support_steps(reader, focus.collection.id, list(self._steps)):
+                self._steps[step.event.question_id].append(step)
+        every = [step for steps in self._steps.values() for step in steps]
+        self._question = {step.event.id: step.event.question_id for step in every}
+        self._by_sentence: dict[int, list[Step]] = {}
+        for step in every:
+            self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
+        self.placed = log.placed(reader, focus, entities, sorted(self._by_sentence)) if every else {}
+        self._given = walk.priors if self.too_long else None
+        ranked = sorted(
+            (place, step.event.id)
+            for steps in self._by_sentence.values()
+            for place, step in enumerate(sorted(steps, key=_weakness)[:most])
+        )
+        self.strongest = list(dict.fromkeys(event for _, event in ranked))
+        self._supports: dict[int | None, dict[tuple[int, int], Support]] = {None: {}}
+        self.leave_out(())
+        self._priors = self._heard(None)
+
+    def leave_out(self, events: Sequence[int]) -> None:
+        """Make ready to tell priors without these events."""
+        steps = (step for of_question in self._steps.values() for step in of_question)
+        for replayed in core.supports(steps, frozenset(events)):
+            support = replayed.state
+            known = self._supports.setdefault(replayed.without, {})
+            known[support.question_id, support.sentence_id] = support
+
+    def judged(self, sentence: int) -> int:
+        """How many verdicts spoke of the sentence."""
+        return len(self._by_sentence.get(sentence, ()))
+
+    def priors(self, without: int | None = None) -> Mapping[int, float]:
+        """Sentence -> recall prior, the strongest few: see ``propagate.heard``; ``leave_out`` comes first."""
+        if self._given is not None:
+            return self._given
+        return self._priors if without not in self._question else self._heard(without)
+
+    def _heard(self, without: int | None) -> dict[int, float]:
+        less = None if without is None else self._question.get(without)
+        left = [question for question in self._near if question.id != less or question.events > 1]
+        past: list[PastSupport] = []
+        for question in left[:RECALL_QUESTIONS]:
+            found = self._supported(question.id, without if question.id == less else None)
+            shares = any(self.placed[support.sentence_id].shares_entity for support in found)
+            past += [
+                PastSupport(
+                    question_id=question.id,
+                    question=question.text,
+                    similarity=question.similarity,
+                    shares_entity=shares,
+                    sentence_id=support.sentence_id,
+                    passage_id=self.placed[support.sentence_id].passage_id,
+                    support=support.support,
+                    perplexity=support.perplexity,
+                    complete=support.complete,
+                )
+                for support in found
+                if self.placed[support.sentence_id].passing
+            ]
+        return heard(past, self._gate)[0]
+
+    def _supported(self, question: int, without: int | None) -> list[Support]:
+        """Supports of what is supported rather than rejected, as ``experience.recall`` reads them."""
+        changed = {} if without is None else self._supports[without]
+        found = [
+            changed.get(pair, support) for pair, support in self._supports[None].items() if pair[0] == question
+        ]
+        return [support for support in found if net_support(support.support, support.perplexity) > 0]
+
+
+def _weakness(step: Step) -> tuple[float, int]:
+    return -step.recorded.strength, -step.sequence
+
+
+class Weights:
+    """The weights of a model, without this verdict or that.
+
+    Attributes:
+        prior, mean: before any verdict, and after all, (k,).
+        events: verdicts that count.
+        left_out, means: the latest of them, and about what the weights are without each, (m, k).
+        too_long: whether the log of what was said for the events' questions is too long to be read.
+    """
+
+    def __init__(self, reader: Reader, collection_id: int, believed: Believed, prior: Prior) -> None:
+        self._reader, self._collection_id, self._prior = reader, collection_id, prior
+        self.prior = self.mean = prior.mean
+        self.events = 0
+        self.left_out: list[int] = []
+        self.means = np.zeros((0, len(self.prior)))
+        self.too_long = False
+        self._terms: list[LoggedTerm] = []
+        self._total = no_evidence(len(self.prior))
+        self._flipped: dict[int, set[int]] = {}
+        learned = learned_weights.find(reader, collection_id, believed)
+        if learned is not None:
+            self._total, self.events = learned.evidence, learned.events
+            self.mean = ranking_weights.posterior(prior, self._total).mean
+        self._terms = log.latest_terms(reader, collection_id, believed, TERMS)
+        heeded = [term for term in self._terms if term.counted]
+        self.left_out = [term.event_id for term in heeded]
+        self.means = influence.means_without(prior, self._total, [term.evidence for term in heeded])
+
+    def leave_out(self, events: Sequence[int]) -> None:
+        """Make ready to tell the weights without these events: of which others they say whether they count.
+
+        A verdict against what other judges said of a question does not count; without one of these, it may.
+        """
+        questions = log.questions_of(self._reader, self._collection_id, events)
+        wanted = sorted(set(questions.values()))
+        every = log_replay.words(self._reader, self._collection_id, wanted) if wanted else iter(())
+        said = list(islice(every, LOADED + 1))
+        self.too_long = len(said) > LOADED
+        if self.too_long:
+            return
+        of_question = {
+            question: list(group) for question, group in groupby(said, key=lambda word: word.question_id)
+        }
+        now = {question: core.against(group) for question, group in of_question.items()}
+        for event, question in questions.items():
+            left = [word for word in of_question.get(question, ()) if word.event_id != event]
+            self._flipped[event] = (now.get(question, set()) ^ core.against(left)) - {event}
+
+    def without(self, event: int) -> Floats:
+        """The mean as if the event had never come, (k,); ``leave_out`` comes first."""
+        flipped = self._flipped.get(event, set())
+        concerned = {(term.judge, term.day) for term in self._terms if term.event_id in {event, *flipped}}
+        gone = no_evidence(len(self.prior))
+        for judge, day in sorted(concerned):
+            of_day = [term for term in self._terms if (term.judge, term.day) == (judge, day)]
+            left = [term for term in of_day if term.event_id != event]
+            caps = [comparisons(term.cap, contested=term.contested != (term.event_id in flipped)) for term in left]
+            counts = {term.event_id: count for term, count in zip(left, counted(caps), strict=True)}
+            for term in of_day:
+                sign = int(term.counted) - int(counts.get(term.event_id, False))
+                gone += Evidence(sign * term.evidence.information, sign * term.evidence.precision)
+        mean: Floats = influence.means_without(self._prior, self._total, [gone])[0]
+        return mean
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a query goes by.
+
+    Attributes:
+        scores: by hop, (n,), parallel to its candidates.
+        priors: sentence -> recall prior.
+        mean: ranking weights, (k,).
+    """
+
+    scores: list[Floats]
+    priors: Mapping[int, float]
+    mean: Floats

@@ -1,0 +1,45 @@
+"""The factors of a passage's score: every feature with its weight, and which passage of the pool it completes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engram.core.ranking.complementarity import LINKS, completed
+from engram.core.ranking.passage_scores import FEATURES
+from engram.services.retrieval.answer_trace import FeatureTrace
+from engram.services.retrieval.retrieval_service import Retrieved
+
+_FIRST_LINK = FEATURES.index(LINKS[0])
+_STANDING = FEATURES.index("standing")
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Of one passage: see ``PassageTrace``."""
+
+    features: dict[str, FeatureTrace]
+    completes: str | None
+
+
+UNKNOWN = Factors({}, None)
+
+
+def factors(found: Retrieved) -> dict[int, Factors]:
+    """Passage shown -> the factors of its score; none where features do not rank."""
+    ranking = found.ranking
+    place = {passage: at for at, passage in enumerate(ranking.candidates.tolist())}
+    completes = np.full(len(place), -1)
+    if ranking.pool is not None:
+        links = ranking.mean[_FIRST_LINK : _FIRST_LINK + len(LINKS)]
+        completes = completed(ranking.pool, ranking.features[:, _STANDING], links)
+    told = {}
+    for passage, _, _ in found.shown:
+        if passage in place:
+            at = place[passage]
+            values = zip(FEATURES, ranking.features[at].tolist(), ranking.mean.tolist(), strict=True)
+            member = found.passages.get(ranking.pooled[completes[at]]) if completes[at] >= 0 else None
+            told[passage] = Factors(
+                {name: FeatureTrace(value, weight) for name, value, weight in values if value},
+                None if member is None else member.external_id,
+            )
+    return told

@@ -1,0 +1,60 @@
+"""Which verdicts raised or lowered the probability that an answer is enough, and by how much.
+
+As for passages: what it is, less what it were had the verdict never come. Its term is left out of the weights; what
+it did to the ranking, and with that to the answer's features, is left as it is.
+"""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from engram.core.ranking import sufficiency
+from engram.core.ranking.ranking_weights import Floats
+from engram.providers.ranking_prior import RankingPrior
+from engram.services.explanations.counterfactual_states import Weights
+from engram.services.retrieval.answer_trace import EnoughInfluence, EnoughTrace
+from engram.services.retrieval.retrieval_service import Retrieved
+from engram.storage.database import Reader
+from engram.storage.explanations import influence_rows as log
+
+
+def with_causes(
+    reader: Reader, found: Retrieved, prior: RankingPrior, trace: EnoughTrace, most: int
+) -> EnoughTrace:
+    """The trace with the ``most`` verdicts that moved the model's probability most.
+
+    Args:
+        reader: the snapshot that the query was answered from.
+    """
+    told = found.ranking.enough
+    if told is None or not told.events or not len(told.features):
+        return trace
+    target = found.plan.focus.collection.id
+    weights = Weights(reader, target, prior.of_enough, prior.enough)
+    moved, cut = moved_by(weights, told.features, most)
+    causes = log.causes(reader, target, sorted(moved))
+    return replace(
+        trace,
+        influences=[EnoughInfluence(**asdict(causes[event]), probability=by) for event, by in moved.items()],
+        influences_cut=cut,
+    )
+
+
+def moved_by(weights: Weights, features: Floats, most: int) -> tuple[dict[int, float], bool]:
+    """The ``most`` verdicts that moved a probability most, and by how much, the strongest first.
+
+    Args:
+        features: whose probability it is, (k,).
+
+    Returns:
+        Besides whether there are more: so it is where what was said of their questions is too long to be read.
+    """
+    effects = np.abs(weights.means @ features - weights.mean @ features)
+    events = [weights.left_out[at] for at in np.argsort(-effects, kind="stable")[:most].tolist()]
+    weights.leave_out(events)
+    cut = weights.events > len(events)
+    if weights.too_long:
+        return {}, cut or bool(events)
+    as_it_is = sufficiency.probability(features, weights.mean)
+    moved = {event: as_it_is - sufficiency.probability(features, weights.without(event)) for event in events}
+    return dict(sorted(moved.items(), key=lambda pair: (-abs(pair[1]), -pair[0]))), cut

@@ -1,0 +1,281 @@
+"""Which verdicts raised or lowered what a query found, and by how much.
+
+A verdict's say is what a score is, less what it were if the verdict had never come: the states that it touched are
+replayed without it, and its term is left out of the ranking weights. What leads from hop to hop, the candidates
+included, is left as it was, and so are the members of the pool. So the numbers are exact for what the first hop
+reached, and for later hops as far as the same entities lead there, where the same passages are looked at again.
+
+The work is bounded by the constants here and in ``left_out``. It is done after the search, and only for a query
+that asks for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+from itertools import chain, zip_longest
+
+import numpy as np
+
+from engram.providers.ranking_prior import RankingPrior, RankingPriors
+from engram.services.explanations import key_causes
+from engram.services.explanations.counterfactual_scores import AsPublished, ByFeatures, Scoring
+from engram.services.explanations.counterfactual_states import Memories, Supports, Version, Weights
+from engram.services.explanations.score_factors import UNKNOWN, factors
+from engram.services.explanations.sufficiency_causes import with_causes
+from engram.services.retrieval.answer_trace import (
+    HopTrace,
+    KeyTrace,
+    PassageInfluence,
+    PassageTrace,
+    SentenceInfluence,
+    Trace,
+)
+from engram.services.retrieval.retrieval_service import Retrieved
+from engram.storage.database import Reader
+from engram.storage.explanations import influence_rows as log
+from engram.storage.explanations.influence_rows import LoggedCause
+
+SHOWN = 10
+"""Verdicts that are shown of a sentence, a passage or a unit."""
+LEFT_OUT = 40
+"""Verdicts, the strongest, that are left out one by one: bounds time."""
+LEAST = 1e-9
+"""What differs by less does so by rounding."""
+
+Causes = Mapping[int, LoggedCause]
+Effects = Mapping[int, tuple[float, ...]]
+"""Event -> by how much it moved each of some numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Influences:
+    """Explains what queries found, and changes nothing.
+
+    Attributes:
+        gate: least cosine of a past question that is heard.
+    """
+
+    priors: RankingPriors
+    gate: float
+
+    def explained(self, reader: Reader, found: Retrieved, plain: Mapping[int, int], trace: Trace) -> Trace:
+        """The trace with the verdicts behind every selected sentence and every passage shown.
+
+        Args:
+            reader: the snapshot that the query was answered from.
+            plain: passage -> its rank without memory, from 1.
+        """
+        if not found.plan.focus.use_memory:
+            return replace(trace, passages=_untouched(found, plain))
+        prior = self.priors.of_kind(found.plan.collection.corpus_kind)
+        versions = _Versions(reader, found, prior, self.gate)
+        selected = [
+            {row.sentence_id: versions.of_sentence(at, row.sentence_id) for row in hop.sentences}
+            for at, hop in enumerate(trace.hops)
+        ]
+        ranked = versions.of_passages()
+        keys = key_causes.read(reader, found.plan.focus, [passage for passage, _, _ in found.shown], SHOWN)
+        events = {event for of_hop in selected for effects in of_hop.values() for event in _strongest(effects)}
+        events |= {event for effects in ranked.values() for event in _strongest(effects)}
+        events |= {row.event_id for row in keys.brought}
+        causes = log.causes(reader, found.plan.focus.collection.id, sorted(events))
+        return replace(
+            trace,
+            hops=[
+                _hop(hop, effects, causes, versions.cut) for hop, effects in zip(trace.hops, selected, strict=True)
+            ],
+            passages=_passages(found, plain, versions, ranked, keys.traces(causes), causes),
+            enough=None if trace.enough is None else with_causes(reader, found, prior, trace.enough, SHOWN),
+        )
+
+
+class _Versions:
+    """What the query goes by, and what it went by if single verdicts had never come.
+
+    Attributes:
+        weights: None where Eq. 8 ranks.
+        parts: passage -> what recall adds to its score, and what learned weights do.
+        without: event -> without it.
+        cut: sentences of which verdicts are missing.
+    """
+
+    def __init__(self, reader: Reader, found: Retrieved, prior: RankingPrior, gate: float) -> None:
+        focus, walk, target = found.plan.focus, found.walk, found.plan.focus.collection.id
+        channels = ("task",) if focus.time_vector is None else ("task", "time")
+        movers = log.strongest_movers(reader, target, _concerned(found), channels, SHOWN)
+        entities = [entity.entity_id for entity in found.entities]
+        recalls = found.plan.profile.recalls
+        supports = Supports(reader, focus, walk, entities, gate, SHOWN) if recalls else None
+        weights = Weights(reader, target, prior.of_ranking, prior.prior) if len(found.ranking.candidates) else None
+        priors = walk.priors if supports is None else supports.priors()
+        moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
+        self._scoring: Scoring = AsPublished(found)
+        self.parts: dict[int, tuple[float, float]] = {}
+        if weights is not None:
+            scoring = ByFeatures(found, {} if supports is None else supports.placed, prior.first)
+            features, means = found.ranking.features, weights.means
+            strongest = scoring.strongest(features, weights.mean, means, priors, SHOWN)
+            moving.append([weights.left_out[at] for at in strongest])
+            self.parts = scoring.parts(features, weights.prior, weights.mean, priors)
+            self._scoring = scoring
+        in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
+        every = [event for event in in_turn if event is not None]
+        events = every[:LEFT_OUT]
+        memories = Memories(reader, focus, walk, channels, events, learned_only=focus.policy.learned_only)
+        mean = np.zeros(0) if weights is None else weights.mean
+        self._whole = Version(memories.scores(), priors, mean)
+        self.without: dict[int, Version] = {}
+        if supports is not None:
+            supports.leave_out(events)
+        if weights is not None:
+            weights.leave_out(events)
+        too_long = any(part is not None and part.too_long for part in (supports, weights))
+        for event in events:
+            if memories.can_leave_out(event) and not too_long:
+                self.without[event] = Version(
+                    memories.scores(event),
+                    priors if supports is None else supports.priors(event),
+                    mean if weights is None else weights.without(event),
+                )
+        self.weights = weights
+        self._walk = walk
+        self._moved: dict[int, set[int]] = {}
+        self.cut: set[int] = set()
+        for mover in movers:
+            self._moved.setdefault(mover.sentence_id, set()).add(mover.event_id)
+            if mover.total > SHOWN or mover.event_id not in self.without:
+                self.cut.add(mover.sentence_id)
+        if supports is not None:
+            fewer = too_long or len(every) > LEFT_OUT
+            self.cut |= {s for s in walk.evidence if fewer or supports.judged(s) > SHOWN}
+
+    def of_sentence(self, at: int, sentence: int) -> dict[int, tuple[float, ...]]:
+        """Event -> by how much it moved the sentence's score in a hop, and its recall prior.
+
+        A score is also moved by what happened to the other sentences that the hop reached, by which it is divided;
+        told are only verdicts on the sentence itself.
+        """
+        position = self._walk.hops[at].position(sentence)
+        own = self._moved.get(sentence, set())
+        score, prior = self._whole.scores[at][position], self._whole.priors.get(sentence, 0.0)
+        return {
+            event: (
+                float(score - version.scores[at][position]) if event in own else 0.0,
+                0.0 if at else prior - version.priors.get(sentence, 0.0),
+            )
+            for event, version in self.without.items()
+        }
+
+    def of_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
+        """Passage shown -> event -> by how much it moved the score: in all, by memories, recall, and weights."""
+        scoring, whole = self._scoring, self._whole
+        told = scoring.told(whole.scores, whole.priors)
+        as_it_is = scoring.weighed(told, whole.mean, whole.priors)
+        ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.shown}
+        for event, version in self.without.items():
+            moved, unheard = version.scores is not whole.scores, version.priors is not whole.priors
+            less = scoring.told(version.scores, whole.priors) if moved else told
+            fewer = scoring.told(whole.scores, version.priors) if unheard else told
+            neither = (
+                scoring.told(version.scores, version.priors) if moved and unheard else less if moved else fewer
+            )
+            lefts = (
+                scoring.weighed(neither, version.mean, version.priors),
+                scoring.weighed(less, whole.mean, whole.priors),
+                scoring.weighed(fewer, whole.mean, version.priors),
+                scoring.weighed(told, version.mean, whole.priors),
+            )
+            effects = np.stack([as_it_is - left for left in lefts], axis=1)
+            for passage, effect in zip(scoring.shown, effects.tolist(), strict=True):
+                ranked[passage][event] = tuple(effect)
+        return ranked
+
+
+def _concerned(found: Retrieved) -> list[int]:
+    """The sentences whose verdicts are told first: those selected, and those reached of the passages shown."""
+    shown = [passage for passage, _, _ in found.shown]
+    concerned = set(found.walk.evidence)
+    for hop in found.walk.hops:
+        of_shown = np.isin(hop.candidates.passage_ids, shown)
+        concerned.update(hop.candidates.sentence_ids[of_shown].tolist())
+    return sorted(concerned)
+
+
+def _strongest(effects: Effects) -> list[int]:
+    """The events that moved anything, those that moved it most first, ``SHOWN`` of them."""
+    return _moving(effects)[:SHOWN]
+
+
+def _moving(effects: Effects) -> list[int]:
+    strength = {event: max(map(abs, moved)) for event, moved in effects.items()}
+    return sorted((event for event in effects if strength[event] > LEAST), key=lambda e: (-strength[e], -e))
+
+
+def _hop(hop: HopTrace, of_sentences: Mapping[int, Effects], causes: Causes, cut: set[int]) -> HopTrace:
+    sentences = []
+    for row in hop.sentences:
+        effects = of_sentences[row.sentence_id]
+        told = [SentenceInfluence(*astuple(causes[event]), *effects[event]) for event in _strongest(effects)]
+        more = row.sentence_id in cut or len(_moving(effects)) > SHOWN
+        sentences.append(replace(row, influences=told, influences_cut=more))
+    return replace(hop, sentences=sentences)
+
+
+def _passages(
+    found: Retrieved,
+    plain: Mapping[int, int],
+    versions: _Versions,
+    ranked: Mapping[int, Effects],
+    keys: Mapping[int, KeyTrace],
+    causes: Causes,
+) -> list[PassageTrace]:
+    """Why each passage shown has its score, and what memory did to it."""
+    weights = versions.weights
+    scored = factors(found)
+    evidence = found.walk.evidence
+    uncertain = {evidence[sentence].passage_id for sentence in versions.cut if sentence in evidence}
+    fewer = weights is not None and not set(weights.left_out) <= versions.without.keys()
+    fewer |= weights is not None and weights.events > len(weights.left_out)
+    traces = []
+    for rank, (passage, name, score) in enumerate(found.shown, start=1):
+        effects = ranked.get(passage, {})
+        traces.append(
+            PassageTrace(
+                passage_id=name,
+                rank=rank,
+                rank_without_memory=plain.get(passage),
+                score=score,
+                features=scored.get(passage, UNKNOWN).features,
+                completes=scored.get(passage, UNKNOWN).completes,
+                recall=versions.parts.get(passage, (0.0, 0.0))[0],
+                weights=versions.parts.get(passage, (0.0, 0.0))[1],
+                weight_events=weights.events if weights else 0,
+                key=keys.get(passage),
+                influences=[
+                    PassageInfluence(*astuple(causes[event]), *effects[event]) for event in _strongest(effects)
+                ],
+                influences_cut=fewer or passage in uncertain or len(_moving(effects)) > SHOWN,
+            )
+        )
+    return traces
+
+
+def _untouched(found: Retrieved, plain: Mapping[int, int]) -> list[PassageTrace]:
+    """Of a query that read no memory."""
+    scored = factors(found)
+    return [
+        PassageTrace(
+            passage_id=name,
+            rank=rank,
+            rank_without_memory=plain.get(passage),
+            score=score,
+            features=scored.get(passage, UNKNOWN).features,
+            completes=scored.get(passage, UNKNOWN).completes,
+            recall=0.0,
+            weights=0.0,
+            weight_events=0,
+            key=None,
+            influences=[],
+            influences_cut=False,
+        )
+        for rank, (passage, name, score) in enumerate(found.shown, start=1)
+    ]

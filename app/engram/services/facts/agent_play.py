@@ -1,0 +1,231 @@
+"""An agent's play: documents go by one at a time, and it inserts, updates, searches, answers (GRAM, section 3.2).
+
+A play is a value: the question, how far the documents are, and the agent's memory. ``observe`` says what the agent
+sees, ``carry_out`` what a turn of it comes to. Who the agent is, where documents come from and what reads facts
+from text is not said here, so a session of the service and the environment of a trainer are the same play.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engram.core.knowledge.agent_turns import Act, Observation, Turn
+from engram.core.planning.curation import words
+from engram.services.facts.agent_memory import FUNCTIONAL, Memory, Recalled
+from engram.services.facts.grounding import Document, Grounded
+
+MEMORY_TOKENS = 600
+"""Of the memory as the agent sees it before each turn, at most."""
+SEARCH_TOKENS = 300
+"""Of what a search of it comes to, likewise."""
+EDGES = 3
+"""L of Eq. 3: edges of a path at most."""
+TURNS_EACH = 2
+"""Turns for each document by default, two more for the end: one to keep what it says, one to search."""
+
+Insert = Callable[[str, Document], Grounded]
+"""What an inserted text comes to."""
+Update = Callable[[str, Document, Memory], "Change"]
+"""What a correction comes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a correction comes to: facts that it states, and places of facts that it speaks against.
+
+    ``wrong`` is None where rules are to tell by what is stated anew.
+    """
+
+    grounded: Grounded
+    wrong: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """How a play stands before a turn.
+
+    Attributes:
+        documents: how many there are.
+        turns: that it has at most.
+        at: of the current document, from 0; ``documents`` once the last went by.
+        turn: from 1.
+        query: of the search that was the last action, if it was one.
+        note: what became of the last action, in words.
+        insert_only: whether the agent is offered no updates (GRAM, Table 3).
+    """
+
+    question: str
+    documents: int
+    turns: int
+    at: int = 0
+    turn: int = 1
+    memory: Memory = field(default_factory=Memory)
+    query: str | None = None
+    note: str = ""
+    insert_only: bool = False
+
+    @property
+    def last(self) -> bool:
+        """Whether this is the last turn."""
+        return self.turn >= self.turns
+
+    @property
+    def offered(self) -> tuple[Act, ...]:
+        """The actions that the agent may choose from; in the last turn only an answer is left."""
+        acts: list[Act] = []
+        if not self.last and self.at < self.documents:
+            acts += ["insert"] if self.insert_only else ["insert", "update"]
+        if not self.last and self.memory.facts:
+            acts.append("search")
+        return (*acts, "answer")
+
+    def stored(self) -> dict[str, Any]:
+        """What a play has to remember, as JSON has it."""
+        return {"at": self.at, "turn": self.turn, "query": self.query, "note": self.note} | self.memory.stored()
+
+    def resumed(self, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "Play":
+        """This play as it stood when it was stored."""
+        return replace(
+            self,
+            at=stored["at"],
+            turn=stored["turn"],
+            query=stored["query"],
+            note=stored["note"],
+            memory=Memory.loaded(stored, functional),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a turn came to.
+
+    Attributes:
+        play: as it stands after it.
+        facts: places of facts that it stated.
+        contradicted, superseded: places of facts that it spoke against.
+        unsupported: what it inserted that no sentence of the document says.
+        found: of a search.
+        answer: in words, with numbers of the sources that it rests on; None while there is none.
+    """
+
+    play: Play
+    facts: Sequence[int] = ()
+    contradicted: Sequence[int] = ()
+    superseded: Sequence[int] = ()
+    unsupported: Sequence[str] = ()
+    found: Recalled | None = None
+    answer: str | None = None
+    cites: Sequence[int] = ()
+
+
+def begin(question: str, documents: int, *, turns: int | None = None, insert_only: bool = False) -> Play:
+    """A play with an empty memory; by default it may be ``TURNS_EACH`` turns a document long, and two more.
+
+    Raises:
+        ValueError: there is no turn.
+    """
+    most = TURNS_EACH * documents + 2 if turns is None else turns
+    if most < 1:
+        raise ValueError(f"a play of {most} turns is none")
+    return Play(question, documents, most, insert_only=insert_only)
+
+
+def observe(play: Play, document: Document | None) -> Observation:
+    """What the agent sees; ``document`` is the current one, None once the last went by."""
+    found = None if play.query is None else searched(play.memory, play.query).text.text
+    return Observation(
+        question=play.question,
+        memory=play.memory.summary(play.question, MEMORY_TOKENS).text,
+        found=found,
+        title=None if document is None else document.title,
+        document=None if document is None else document.text,
+        number=min(play.at + 1, play.documents),
+        documents=play.documents,
+        turn=play.turn,
+        turns=play.turns,
+        offered=play.offered,
+        note=play.note,
+    )
+
+
+def searched(memory: Memory, query: str) -> Recalled:
+    """What a search of a memory comes to."""
+    return memory.search(query, edges=EDGES, budget=SEARCH_TOKENS)
+
+
+def carry_out(play: Play, turn: Turn, document: Document | None, insert: Insert, update: Update) -> Outcome:
+    """What a turn comes to: an insert or an update has the next document go by, a search does not.
+
+    Raises:
+        ValueError: the play does not offer this action.
+    """
+    if turn.act not in play.offered:
+        raise ValueError(f"a turn to {turn.act} is not offered")
+    after = replace(play, turn=play.turn + 1, query=None, note="")
+    if turn.act == "answer":
+        cites = [number for number in turn.cites if 1 <= number <= len(play.memory.sources)]
+        return Outcome(after, answer=turn.content, cites=cites or bearing(play.memory, play.question, turn.content))
+    if turn.act == "search":
+        found = searched(play.memory, turn.content)
+        note = "" if found.facts else "The search found nothing: name something that is in the memory."
+        return Outcome(replace(after, query=turn.content, note=note), found=found)
+    after = replace(after, at=play.at + 1)
+    if turn.skips:
+        return Outcome(replace(after, note="The document went by."))
+    if document is None:
+        raise ValueError("there is no document to take facts from")
+    if turn.act == "insert":
+        return _inserted(after, play.turn, insert(turn.content, document))
+    return _updated(after, play.turn, update(turn.content, document, play.memory))
+
+
+def missed(play: Play, why: str) -> Play:
+    """The play after a turn that was none: nothing came of it, but it is over."""
+    return replace(play, turn=play.turn + 1, note=f"The last reply was no turn: {why}.")
+
+
+def bearing(memory: Memory, question: str, answer: str) -> list[int]:
+    """Numbers of the sources that an answer rests on: a path from the question to it, else a fact that names it."""
+    wanted = f" {_plain(answer)} "
+    found = memory.search(question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
+    for path in found.paths:
+        places = [edge - 1 for edge in path.edges]
+        if any(_names(memory, place, wanted) for place in places):
+            return list(dict.fromkeys(memory.facts[place].sources[0] for place in places))
+    naming = [place for place in range(len(memory.facts)) if _names(memory, place, wanted)]
+    return list(dict.fromkeys(memory.facts[place].sources[0] for place in naming[:1]))
+
+
+def _inserted(after: Play, turn: int, grounded: Grounded) -> Outcome:
+    memory, facts = after.memory.insert(grounded.said, turn)
+    note = f"{len(facts)} facts were kept."
+    if grounded.unsupported:
+        note += " The document does not say: " + " / ".join(text[:120] for text in grounded.unsupported[:3])
+    return Outcome(replace(after, memory=memory, note=note), facts, unsupported=grounded.unsupported)
+
+
+def _updated(after: Play, turn: int, change: Change) -> Outcome:
+    outcome = _inserted(after, turn, change.grounded)
+    memory = outcome.play.memory
+    wrong, over = memory.conflicts(outcome.facts)
+    if change.wrong is not None:
+        ended = {old for old, _ in over}
+        over = [pair for pair in over if pair[0] in change.wrong]
+        wrong = [place for place in change.wrong if place not in outcome.facts and place not in ended]
+    memory = memory.contradict(wrong, turn).supersede(over, turn)
+    note = f"{outcome.play.note} {len(wrong)} facts are doubted by it, {len(over)} are over."
+    return replace(
+        outcome,
+        play=replace(outcome.play, memory=memory, note=note),
+        contradicted=wrong,
+        superseded=[old for old, _ in over],
+    )
+
+
+def _names(memory: Memory, place: int, wanted: str) -> bool:
+    fact = memory.facts[place]
+    return any(wanted in f" {_plain(end)} " for end in (fact.object, fact.subject)) if wanted.strip() else False
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))

@@ -1,0 +1,220 @@
+"""Which entity a new name means (GRAM, Eq. 1): joined by alias, or by similarity in its type and neighbourhood.
+
+Equal names are one row and need nobody's word. For what else a name may mean, one statement finds the few that are
+called alike, a second one what is known of them and of it; only those that agree are embedded. A join is an event
+of the log like anybody's, with its similarity; what somebody took apart is not joined again.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import structlog
+
+from engram.core.knowledge.alignment import DELTA, Node, agree, align, differ, kind_of, one_thing
+from engram.services.auth.encoder import Encoder
+from engram.services.auth.scope import Scope
+from engram.services.facts import entity_merge
+from engram.services.facts.fact_transaction import graph_of, having
+from engram.storage.corpus.collections import Collection as Corpus
+from engram.storage.database import Database
+from engram.storage.facts import fact_rows, joined_entities, namesakes
+from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.namesakes import Known, Pair
+
+log = structlog.get_logger(__name__)
+
+JUDGE = "alignment"
+"""Who joins them, in the log."""
+PAGE = 2_000
+"""Names that are looked at together."""
+BY_ALIAS, BY_SIMILARITY = "alias", "similarity"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A name that means an entity: ids and names of both, and by what.
+
+    Attributes:
+        similarity: cosine, 1 for an alias.
+    """
+
+    joining: int
+    joining_name: str
+    staying: int
+    staying_name: str
+    way: str
+    similarity: float
+
+    @property
+    def reason(self) -> str:
+        """As the log has it."""
+        return self.way if self.way == BY_ALIAS else f"{self.way} {self.similarity:.3f}"
+
+
+class AlignService:
+    """Joins names that mean the same."""
+
+    def __init__(self, database: Database, encoder: Encoder) -> None:
+        self._database = database
+        self._encoder = encoder
+
+    def join_new(self, collection: Corpus, names: Mapping[int, str], graph_id: int = OWN) -> int:
+        """Join what these new entities of a graph, with their normalised names, mean; how many joined.
+
+        In a collection of another encoder, names are left as they are, until a process of its own is asked for all.
+        """
+        if self._encoder.id.fingerprint != collection.encoder.fingerprint:
+            return 0
+        proposed = self._proposed(collection, names, graph_id)
+        return self._join(collection, graph_id, proposed) if proposed else 0
+
+    def every(self, scope: Scope, graph_name: str | None = None, *, preview: bool = False) -> list[Proposed]:
+        """Join, or for a preview only tell, what all names of a graph mean, as if each were new.
+
+        Raises:
+            NotFoundError: there is no such graph, or the collection was deleted meanwhile.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+        """
+        collection = scope.collection
+        self._encoder.check(collection)
+        found: list[Proposed] = []
+        after = 0
+        while True:
+            with self._database.read() as reader:
+                graph_id = graph_of(reader, collection.id, graph_name)
+                names = fact_rows.names_after(reader, collection.id, graph_id, after, PAGE)
+            if not names:
+                return found
+            proposed = self._proposed(collection, names, graph_id)
+            if proposed and not preview:
+                self._join(collection, graph_id, proposed)
+            found += proposed
+            after = max(names)
+
+    def _proposed(self, collection: Corpus, names: Mapping[int, str], graph_id: int) -> list[Proposed]:
+        """What names mean; no connection is held while they are embedded."""
+        if not names:
+            return []
+        with self._database.snapshot() as reader:
+            alike = namesakes.pairs(reader, collection.id, names)
+            likely = [pair for pair in alike if pair.also or agree(names[pair.mention], pair.node_name)]
+            if not likely:
+                return []
+            entities = sorted({entity for pair in likely for entity in (pair.mention, pair.node)})
+            known = namesakes.known(reader, collection.id, entities)
+            undone = {
+                frozenset((one.joining, one.staying))
+                for one in joined_entities.among(reader, collection.id, entities)
+                if one.undone
+            }
+        likely = [
+            pair
+            for pair in likely
+            if pair.mention in known
+            and pair.node in known
+            and known[pair.mention].root != known[pair.node].root
+            and frozenset((pair.mention, pair.node)) not in undone
+            and not differ(known[pair.mention].said, known[pair.node].said)
+            and _kinds_agree(known[pair.mention], known[pair.node])
+        ]
+        found = _by_alias(alike, set(likely), known)
+        return found + self._by_similarity(
+            collection, likely, known, names, graph_id, {one.joining for one in found}
+        )
+
+    def _by_similarity(
+        self,
+        collection: Corpus,
+        likely: Sequence[Pair],
+        known: Mapping[int, Known],
+        names: Mapping[int, str],
+        graph_id: int,
+        done: set[int],
+    ) -> list[Proposed]:
+        """The nearest of those around it for each name, if it is near enough.
+
+        Of two names that are both new the one of which less is told joins the other.
+        """
+        held: dict[int, dict[int, str]] = defaultdict(dict)
+        for pair in (pair for pair in likely if not pair.also and not _beside(pair, known)):
+            new = pair.node not in names or _first(pair.mention, known, names) > _first(pair.node, known, names)
+            person = "person" in (kind_of(known[pair.mention].said), kind_of(known[pair.node].said))
+            alike = one_thing(names[pair.mention], pair.node_name, person=person)
+            if alike and new and pair.mention not in done and _near(pair, known, graph_id):
+                held[pair.mention][pair.node] = pair.node_name
+        if not held:
+            return []
+        surfaces = {known[one].surface for mention, nodes in held.items() for one in (mention, *nodes)}
+        texts = sorted(surfaces)
+        vectors = dict(zip(texts, np.asarray(self._encoder.embed(collection, texts)), strict=True))
+        found = []
+        for mention, nodes in sorted(held.items()):
+            told = known[mention]
+            candidates = [
+                Node(node, (name,), kind_of(known[node].said), vectors[known[node].surface])
+                for node, name in nodes.items()
+            ]
+            met = align(names[mention], kind_of(told.said), vectors[told.surface], nodes, candidates, DELTA)
+            if met.node is not None:
+                staying = known[met.node]
+                found.append(
+                    Proposed(mention, told.surface, met.node, staying.surface, BY_SIMILARITY, met.similarity)
+                )
+        return found
+
+    def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[Proposed]) -> int:
+        with having(self._database, collection) as (writer, target):
+            there = joined_entities.known(
+                writer, target, [e for one in proposed for e in (one.joining, one.staying)]
+            )
+            wanted = [
+                joined_entities.Wanted(one.joining, one.staying, JUDGE, one.reason)
+                for one in proposed
+                if {one.joining, one.staying} <= there
+            ]
+            done = entity_merge.join(writer, target, graph_id, wanted) if wanted else 0
+        log.info("entities joined", collection=collection.name, joined=done)
+        return done
+
+
+def _by_alias(alike: Sequence[Pair], likely: Collection[Pair], known: Mapping[int, Known]) -> list[Proposed]:
+    """Names that one entity alone is also known by, one that they are joined to already among them."""
+    called: dict[int, set[int]] = defaultdict(set)
+    for pair in alike:
+        if pair.also and pair.node in known:
+            called[pair.mention].add(pair.node)
+    return [
+        Proposed(alias, known[alias].surface, node, known[node].surface, BY_ALIAS, 1.0)
+        for alias, nodes in sorted(called.items())
+        if len({known[node].root for node in nodes}) == 1
+        for node in [min(nodes)]
+        if any(pair.also and (pair.mention, pair.node) == (alias, node) for pair in likely)
+    ]
+
+
+def _kinds_agree(one: Known, other: Known) -> bool:
+    kinds = {kind_of(one.said), kind_of(other.said)} - {None}
+    return len(kinds) < 2
+
+
+def _first(entity: int, known: Mapping[int, Known], names: Mapping[int, str]) -> tuple[int, int, int]:
+    """In the order in which new names stay: of which most is told, then the longest."""
+    return -known[entity].facts, -len(names[entity]), entity
+
+
+def _beside(pair: Pair, known: Mapping[int, Known]) -> bool:
+    """Whether one sentence names both: it tells one from the other, as a son from a father called alike."""
+    return not known[pair.mention].sentences.isdisjoint(known[pair.node].sentences)
+
+
+def _near(pair: Pair, known: Mapping[int, Known], graph_id: int) -> bool:
+    """Whether an entity is in a name's neighbourhood: told of in one place, or both have facts with a third.
+
+    A graph of its own is one neighbourhood.
+    """
+    one, other = known[pair.mention], known[pair.node]
+    if graph_id != OWN or not one.told_in.isdisjoint(other.told_in):
+        return True
+    return other.root in one.around or not one.around.isdisjoint(other.around)

@@ -1,0 +1,115 @@
+"""Entities that are one: joined, so that facts by either name are of one entity, and taken apart again."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from engram.context.errors import InvalidRequestError, NotFoundError
+from engram.core.filter.constants import Constants
+from engram.core.knowledge.entity_joins import roots
+from engram.services.auth.scope import Scope
+from engram.services.facts import fact_learning
+from engram.services.facts.fact_transaction import Author, begun
+from engram.storage.database import Database, Writer
+from engram.storage.facts import belief_groups, fact_events, fact_rows, joined_entities
+
+
+class JoinService:
+    """Merges and splits entities of facts; each merge is an event of the log."""
+
+    def __init__(self, database: Database, constants: Constants) -> None:
+        self._database = database
+        self._constants = constants
+
+    def merge(self, scope: Scope, entity_id: int, others: Sequence[int], *, judge: str, key: str) -> None:
+        """Have other entities be one with this: facts by their names are its own until that is taken back.
+
+        Raises:
+            NotFoundError: there is no such entity, or the collection was deleted meanwhile.
+            InvalidRequestError: they are of different graphs, or one is merged with itself.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        said_by = scope.judge(judge)
+        with begun(self._database, scope) as (writer, target):
+            author = Author.of(writer, scope, said_by, self._constants, key, [said_by[0], entity_id, list(others)])
+            if author.at(0).repeated(writer, target) is not None:
+                return
+            found = fact_rows.entities(writer, target, [entity_id, *others])
+            missing = [one for one in (entity_id, *others) if one not in found]
+            if missing:
+                raise NotFoundError(f"There is no entity {missing[0]}.")
+            into = found[entity_id]
+            root = into.stands_for or into.id
+            for place, other in enumerate(dict.fromkeys(others)):
+                if found[other].graph_id != into.graph_id or root in {other, found[other].stands_for}:
+                    raise InvalidRequestError("Entities to merge are different ones of one graph.")
+                author.at(place).append(
+                    writer,
+                    target,
+                    into.graph_id,
+                    "merge",
+                    entity_id=root,
+                    other_id=found[other].stands_for or other,
+                )
+            settle(writer, target, [root, *others])
+
+    def split(self, scope: Scope, entity_id: int) -> int:
+        """Take apart what was merged into this entity, or, if it stands for another, it from that; how many.
+
+        Raises:
+            NotFoundError: there is no such entity, or the collection was deleted meanwhile.
+        """
+        with begun(self._database, scope) as (writer, target):
+            found = fact_rows.entities(writer, target, [entity_id]).get(entity_id)
+            if found is None:
+                raise NotFoundError(f"There is no entity {entity_id}.")
+            side = joined_entities.side(writer, target, [entity_id])
+            wanted = [
+                join.event_id
+                for join in joined_entities.among(writer, target, side)
+                if join.counts and (join.joining if found.stands_for is not None else join.staying) == entity_id
+            ]
+            fact_events.revoke(writer, target, wanted)
+            settle(writer, target, side)
+            return len(wanted)
+
+
+def join(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[joined_entities.Wanted]) -> int:
+    """Record joins and have them count, but for those that are one already and those that somebody took apart.
+
+    Returns:
+        How many there were.
+    """
+    held = joined_entities.side(
+        writer, collection_id, {entity for one in wanted for entity in (one.joining, one.staying)}
+    )
+    root = {entity: stands_for or entity for entity, stands_for in held.items()}
+    apart = {
+        frozenset((one.joining, one.staying))
+        for one in joined_entities.among(writer, collection_id, held)
+        if one.undone
+    }
+    kept: list[joined_entities.Wanted] = []
+    for one in wanted:
+        joining, staying = root[one.joining], root[one.staying]
+        if joining == staying or {frozenset((one.joining, one.staying)), frozenset((joining, staying))} & apart:
+            continue
+        kept.append(replace(one, joining=joining, staying=staying))
+        root = {entity: staying if above == joining else above for entity, above in root.items()}
+    if kept:
+        joined_entities.append(writer, collection_id, graph_id, kept)
+        settle(writer, collection_id, held)
+    return len(kept)
+
+
+def settle(writer: Writer, collection_id: int, entities: Iterable[int]) -> None:
+    """Have these entities, and what is or was one with them, stand for what the joins that count say."""
+    held = joined_entities.side(writer, collection_id, entities)
+    said = roots(
+        (join.joining, join.staying) for join in joined_entities.among(writer, collection_id, held) if join.counts
+    )
+    changed = {entity: said.get(entity) for entity, root in held.items() if root != said.get(entity)}
+    if changed:
+        facts = joined_entities.facts_named(writer, collection_id, changed)
+        before = belief_groups.keys_of(writer, collection_id, facts)
+        joined_entities.stand_for(writer, collection_id, changed)
+        fact_learning.settle(writer, collection_id, before | belief_groups.keys_of(writer, collection_id, facts))

@@ -1,0 +1,51 @@
+"""An instruction in words: a language model says what it changes, and that is applied as any revision is."""
+
+from dataclasses import replace
+
+from engram.context.errors import LlmNotConfiguredError
+from engram.providers.llm import Llm, triple_of
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_search import FactSearch, Wanted
+from engram.services.facts.fact_service import Applied, Correction, FactsService, Stated
+
+SEEN = 40
+"""Paths of facts that the model is shown, those nearest to what the instruction names."""
+SEEN_TOKENS = 4_000
+
+
+class InstructService:
+    """Carries out instructions on facts."""
+
+    def __init__(self, facts: FactsService, search: FactSearch, llm: Llm | None) -> None:
+        self._facts = facts
+        self._search = search
+        self._llm = llm
+
+    def carry_out(
+        self, scope: Scope, instruction: str, *, judge: str, key: str, graph: str | None = None
+    ) -> list[Applied]:
+        """Apply what an instruction changes, once under its key: what the model said first.
+
+        What the instruction contradicts is contradicted, and nothing is removed; what it states, the judge states.
+        No transaction is open while the model is asked.
+
+        Raises:
+            LlmNotConfiguredError: there is no endpoint.
+            LlmError: the endpoint failed, or its reply was of no use.
+            NotFoundError: there is no such graph, or the collection was deleted meanwhile.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        if self._llm is None:
+            raise LlmNotConfiguredError("An instruction in words needs an LLM; say what to confirm or contradict.")
+        done = self._facts.repeated(scope, judge=judge, key=key, instruction=instruction, graph_name=graph)
+        if done:
+            return done
+        wanted = Wanted(
+            question=instruction, graph=graph, edges=2, paths=SEEN, budget=SEEN_TOKENS, include_closed=True
+        )
+        seen = self._search.search(scope, wanted).facts
+        known = list(seen.values())
+        said = self._llm.maintain_facts([(row.subject, row.predicate, row.object) for row in known], instruction)
+        added = [Stated(replace(triple_of(one, instruction, 0), confidence=1.0), instruction) for one in said.add]
+        correction = Correction(instruction, graph, added, [known[place].id for place in said.remove])
+        return self._facts.correct(scope, correction, judge=judge, key=key)

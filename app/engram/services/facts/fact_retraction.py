@@ -1,0 +1,222 @@
+"""Taking back what was said of facts, one event or all that match, and having it count again."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engram.context.errors import InvalidRequestError, NotFoundError
+from engram.core.filter.constants import Constants
+from engram.core.knowledge.beliefs import HELD, Fact, Group, replay
+from engram.services.auth.scope import Scope
+from engram.services.facts import entity_merge, fact_learning
+from engram.services.facts.fact_transaction import Author, begun, graph_of
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.facts import (
+    belief_groups,
+    fact_events,
+    fact_graph,
+    fact_revocations,
+    merged_graphs,
+    stale_sources,
+)
+from engram.storage.facts.fact_events import StoredEvent
+from engram.storage.facts.fact_revocations import Criteria
+
+__all__ = ["Criteria", "WithdrawService", "Withdrawn"]
+
+JOINS = "merge"
+MOST = 10_000
+"""Events that one revocation takes back: it is one transaction."""
+SHOWN = 20
+"""Facts that are shown with what is believed of them before and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A fact of which something else is believed: mean before and after."""
+
+    fact_id: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What a revocation comes to.
+
+    Attributes:
+        event: of the log; None for a preview, or if nothing matched.
+        kinds: kind -> how many events.
+        facts: of which something else is believed, or that are closed or open by it.
+        doubted, believed: of them, those that fall below what is held to be so, and those that rise to it.
+        changed: those that move most.
+    """
+
+    event: StoredEvent | None
+    kinds: Mapping[str, int]
+    facts: int
+    doubted: int
+    believed: int
+    changed: Sequence[Changed]
+
+
+class WithdrawService:
+    """Revokes what judges said of facts, by who said it and when."""
+
+    def __init__(self, database: Database, constants: Constants) -> None:
+        self._database = database
+        self._constants = constants
+
+    def revoke(self, scope: Scope, event_id: int) -> StoredEvent:
+        """Have an event count no more: what is believed is then as if it had never come.
+
+        Of an assertion, its sentences go, and facts that nobody else states. With a merged graph goes what it
+        brought along, and with what was said in a graph what merges repeated of it. One that is revoked stays so;
+        what a revocation in bulk took back counts again when that is revoked.
+
+        Raises:
+            NotFoundError: there is no such event, or the collection was deleted meanwhile.
+        """
+        with begun(self._database, scope) as (writer, target):
+            event = fact_events.find(writer, target, event_id)
+            if event is not None and event.status == "applied":
+                _take_back(writer, target, [event])
+                event = fact_events.find(writer, target, event_id)
+        if event is None:
+            raise NotFoundError(f"There is no event {event_id} in the log of facts.")
+        return event
+
+    def preview(self, scope: Scope, criteria: Criteria, graph_name: str | None = None) -> Withdrawn:
+        """What a revocation of all that match would change; nothing is changed.
+
+        Raises:
+            InvalidRequestError: the time span is empty, or more match than one revocation takes back.
+            NotFoundError: there is no such graph.
+        """
+        _check(criteria)
+        target = scope.collection.id
+        with self._database.snapshot() as reader:
+            graph_id = None if graph_name is None else graph_of(reader, target, graph_name)
+            found = _matching(fact_revocations.matching(reader, target, criteria, graph_id, MOST + 1))
+            groups = _groups(reader, target, found)
+            before = belief_groups.stored(
+                reader, target, [claim.fact_id for group in groups for claim in group.claims]
+            )
+            gone = {event.sequence for event in found}
+            left = [
+                replace(group, words=[word for word in group.words if word.sequence not in gone])
+                for group in groups
+            ]
+        return _told(None, found, before, replay(left)[0])
+
+    def revoke_all(
+        self, scope: Scope, criteria: Criteria, graph_name: str | None = None, *, judge: str, key: str | None
+    ) -> Withdrawn:
+        """Revoke all that match, once under its key, as one event: revoking that has them count again.
+
+        Raises:
+            InvalidRequestError: the time span is empty, or more match than one revocation takes back.
+            NotFoundError: there is no such graph, or the collection was deleted meanwhile.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        _check(criteria)
+        said_by = scope.judge(judge)
+        with begun(self._database, scope) as (writer, target):
+            author = Author.of(
+                writer,
+                scope,
+                said_by,
+                self._constants,
+                key,
+                [said_by[0], criteria.as_json(), graph_name, "revoke"],
+            )
+            known = author.repeated(writer, target)
+            if known is not None:
+                return _told(known, fact_events.find_many(writer, target, known.covers or ()), {}, {})
+            graph_id = None if graph_name is None else graph_of(writer, target, graph_name)
+            found = _matching(fact_revocations.matching(writer, target, criteria, graph_id, MOST + 1))
+            if not found:
+                return _told(None, found, {}, {})
+            facts = [claim.fact_id for group in _groups(writer, target, found) for claim in group.claims]
+            before = belief_groups.stored(writer, target, facts)
+            covers = _take_back(writer, target, found)
+            event = author.append(
+                writer,
+                target,
+                graph_id or fact_graph.OWN,
+                "revoke",
+                reason=str(criteria),
+                covers=covers,
+            )
+            return _told(event, found, before, belief_groups.stored(writer, target, facts))
+
+
+def _check(criteria: Criteria) -> None:
+    if criteria.since is not None and criteria.before is not None and criteria.since >= criteria.before:
+        raise InvalidRequestError("'from' must come before 'to'.")
+
+
+def _matching(found: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+    if len(found) > MOST:
+        raise InvalidRequestError(f"More than {MOST} match; revoke them by shorter spans of time.")
+    return found
+
+
+def _groups(reader: Reader, target: int, found: Sequence[StoredEvent]) -> list[Group]:
+    facts = {event.fact_id for event in found if event.fact_id is not None}
+    return belief_groups.groups(reader, target, belief_groups.keys_of(reader, target, facts))
+
+
+def _told(
+    event: StoredEvent | None, found: Sequence[StoredEvent], before: Mapping[int, Fact], after: Mapping[int, Fact]
+) -> Withdrawn:
+    moved = [
+        (was, now)
+        for fact, was in before.items()
+        if (now := after.get(fact)) is not None and _state(was) != _state(now)
+    ]
+    fell = sum(was.belief >= HELD > now.belief for was, now in moved)
+    rose = sum(now.belief >= HELD > was.belief for was, now in moved)
+    moved.sort(key=lambda pair: (-abs(pair[1].belief - pair[0].belief), pair[0].fact_id))
+    changed = [Changed(was.fact_id, was.belief, now.belief) for was, now in moved[:SHOWN]]
+    kinds = Counter(one.kind for one in found)
+    return Withdrawn(event, dict(sorted(kinds.items())), len(moved), fell, rose, changed)
+
+
+def _state(fact: Fact) -> tuple[float, bool, int]:
+    return fact.belief, fact.closed_at is None, fact.held_until
+
+
+def _take_back(writer: Writer, target: int, found: Sequence[StoredEvent]) -> list[int]:
+    """Have events count no more, with what came along with them; what they are about is as if they had never come.
+
+    Returns:
+        All events that count no more.
+    """
+    ids = [event.id for event in found]
+    parts = fact_events.find_many(writer, target, merged_graphs.parts(writer, target, ids))
+    gone = [*ids, *(part.id for part in parts if part.status == "applied")]
+    fact_events.revoke(writer, target, gone)
+    back = [one for event in found if event.kind == "revoke" for one in event.covers or ()]
+    restored = fact_revocations.restore(writer, target, back) if back else []
+    sentences = fact_events.statements_of(writer, target, [e.id for e in found if e.kind in {"assert", "adopt"}])
+    touched = set(fact_graph.said_by_statements(writer, target, sentences))
+    if sentences:
+        fact_events.remove_statements(writer, target, sentences)
+    changes = [event.id for event in found if event.kind == stale_sources.CHANGE]
+    if changes:
+        touched |= stale_sources.restore(writer, target, changes)
+    concerned = [*found, *parts, *fact_events.find_many(writer, target, restored)]
+    touched |= {event.fact_id for event in concerned if event.fact_id is not None}
+    entities = {
+        entity
+        for event in concerned
+        if event.kind == JOINS
+        for entity in (event.other_id, event.entity_id)
+        if entity is not None
+    }
+    if entities:
+        entity_merge.settle(writer, target, entities)
+    if touched:
+        fact_learning.settle_facts(writer, target, touched)
+    return gone

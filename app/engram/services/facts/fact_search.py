@@ -1,0 +1,132 @@
+"""Finding facts: from what a question names along the edges of the graph, as lines with who says so."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engram.context.errors import InvalidRequestError
+from engram.core.knowledge.fact_paths import Path
+from engram.core.knowledge.linearise import Statement, linearise
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_transaction import graph_of
+from engram.services.facts.fact_walk import SAME_NAMES, Wanted, begun, days_of, statement, walk
+from engram.storage.database import Database, Reader
+from engram.storage.facts import fact_edges, fact_rows
+from engram.storage.facts.fact_edges import Allowed, Edge, Near
+from engram.storage.facts.fact_rows import FactRow, SourceRow, Told
+
+__all__ = ["FactSearch", "Found", "FoundPath", "Wanted", "days_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPath:
+    """A path, its facts in order from the start."""
+
+    start: str
+    facts: Sequence[int]
+    score: float
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search came to.
+
+    Attributes:
+        starts: entity -> its name, of those it began at.
+        facts: by their ids, those of the paths that fit the budget, the best path's first.
+        beliefs: what was believed of them at the moment asked for.
+        text: a line for each subject, with numbers of citations.
+        citations: who says so, in the order of their numbers, from 1.
+        tokens: of the text.
+    """
+
+    starts: dict[int, str]
+    paths: list[FoundPath] = field(default_factory=list)
+    facts: dict[int, FactRow] = field(default_factory=dict)
+    beliefs: dict[int, float] = field(default_factory=dict)
+    text: str = ""
+    citations: list[SourceRow] = field(default_factory=list)
+    tokens: int = 0
+
+
+class FactSearch:
+    """Searches graphs of facts."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def search(self, scope: Scope, wanted: Wanted) -> Found:
+        """Paths that speak to what is wanted, their facts, and these as lines with citations.
+
+        Raises:
+            InvalidRequestError: nothing is asked for.
+            NotFoundError: there is no such graph.
+        """
+        if not (wanted.question or wanted.entities or wanted.subject or wanted.object):
+            raise InvalidRequestError("A search needs a question, entities, or a subject or an object.")
+        target = scope.collection.id
+        days = wanted.days or (None if wanted.question is None else days_of(wanted.question))
+        with self._database.snapshot() as reader:
+            graph_id = graph_of(reader, target, wanted.graph)
+            begin = begun(wanted, lambda names: fact_edges.starts(reader, target, graph_id, names, SAME_NAMES))
+            ids = [one for one in begin.starts if one not in begin.names]
+            names = dict(begin.names)
+            if ids:
+                names |= {entity: row.surface for entity, row in fact_rows.entities(reader, target, ids).items()}
+            allowed = Allowed(
+                wanted.as_of,
+                wanted.min_belief,
+                days,
+                " ".join(wanted.predicate.casefold().split()) if wanted.predicate else None,
+            )
+            ranked, edges = walk(_Tables(reader, target, allowed), begin, wanted, dated=days is not None)
+            return _shown(reader, target, begin.starts, names, ranked, edges, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """The graphs of the service, to be walked."""
+
+    reader: Reader
+    collection_id: int
+    allowed: Allowed
+
+    def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+        return fact_edges.around(self.reader, self.collection_id, entities, self.allowed, most, read)
+
+
+def _shown(
+    reader: Reader,
+    target: int,
+    starts: Sequence[int],
+    names: Mapping[int, str],
+    ranked: Sequence[Path],
+    edges: dict[int, Edge],
+    wanted: Wanted,
+) -> Found:
+    """The best paths whose facts fit into the budget, as text."""
+    chosen = ranked[: wanted.paths]
+    ids = list(dict.fromkeys(fact for path in chosen for fact in path.edges))
+    said = fact_rows.told(reader, target, ids, wanted.as_of)
+    found = Found({one: names[one] for one in starts if one in names})
+    found.beliefs = {fact: one.belief for fact, one in said.items()}
+    told = [fact for fact in ids if fact in said]
+    text = linearise([_read(said[fact], edges[fact]) for fact in told], wanted.budget)
+    found.text, found.tokens = text.text, text.tokens
+    found.facts = {fact: said[fact].fact for fact in told[: text.kept]}
+    cited = {_cited(said[fact].source): said[fact].source for fact in found.facts}
+    found.citations = [cited[source] for source in text.sources]  # type: ignore[index]
+    found.paths = [
+        FoundPath(found.starts.get(path.start, ""), path.edges, path.score)
+        for path in chosen
+        if all(fact in found.facts for fact in path.edges)
+    ]
+    return found
+
+
+def _cited(source: SourceRow) -> tuple[int | None, int | None]:
+    return source.sentence_id, source.statement_id
+
+
+def _read(told: Told, edge: Edge) -> Statement:
+    fact = told.fact
+    return statement((fact.subject, fact.predicate, fact.object), edge, told.belief, _cited(told.source))

@@ -1,0 +1,291 @@
+"""Facts that callers state, and what they say of facts that are there: each an event of the log, applied once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engram.context.errors import InvalidRequestError, NotFoundError
+from engram.core.filter.constants import Constants
+from engram.core.knowledge.beliefs import CLOSE, CONTRADICT
+from engram.core.knowledge.claims import ALWAYS
+from engram.core.knowledge.triples import Triple
+from engram.providers.language import Language, PassageText
+from engram.providers.language.facts import extract_facts
+from engram.services.auth.scope import Scope
+from engram.services.facts import fact_learning
+from engram.services.facts.entity_alignment import AlignService
+from engram.services.facts.fact_learning import Origin
+from engram.services.facts.fact_transaction import Author, begun
+from engram.storage.corpus import passages
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.facts import fact_events, fact_graph, fact_rows
+from engram.storage.facts.fact_events import StoredEvent
+from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.fact_rows import FactRow
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A fact that a caller states; ``sentence`` is how the source says it, by default the triple itself."""
+
+    triple: Triple
+    sentence: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What its source says."""
+        return self.sentence or f"{self.triple.subject} {self.triple.predicate} {self.triple.object}"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An event as it counts, and the facts that it states or speaks of."""
+
+    event: StoredEvent
+    facts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a judge says of a fact.
+
+    Attributes:
+        action: confirm, contradict, supersede or close.
+        by: of ``supersede``, the fact that comes after.
+        until: first day on which it no longer holds, as ``date.toordinal`` counts.
+        confidence: how sure the judge is, in (0, 1].
+    """
+
+    action: str
+    fact_id: int
+    by: int | None = None
+    until: int | None = None
+    reason: str | None = None
+    confidence: float = 1.0
+
+
+class PassageGoneError(NotFoundError):
+    """The passage that states facts was deleted meanwhile, or is another one now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What an instruction in words comes to: facts to state, and others that it contradicts."""
+
+    instruction: str
+    graph: str | None
+    added: Sequence[Stated] = ()
+    wrong: Sequence[int] = ()
+
+
+class FactsService:
+    """Takes in what is said of facts, and takes it back."""
+
+    def __init__(self, database: Database, language: Language, constants: Constants, align: AlignService) -> None:
+        self._database = database
+        self._language = language
+        self._constants = constants
+        self._align = align
+
+    def read(self, title: str | None, text: str) -> list[Stated]:
+        """What a text says, by the rules of extraction."""
+        (sentences,) = self._language.analyse_passages([PassageText(title, text)])
+        return [Stated(triple, sentences[triple.sentence].text) for triple in extract_facts(title, sentences)]
+
+    def state(
+        self,
+        scope: Scope,
+        stated: Sequence[Stated],
+        *,
+        source: str,
+        graph_name: str | None = None,
+        key: str | None = None,
+        fingerprint: Any = None,
+        passage_id: int | None = None,
+    ) -> Applied:
+        """Have a source state facts, each with the sentence that says it.
+
+        Args:
+            source: who says so. One that repeats itself says nothing new.
+            graph_name: a graph of its own, made if there is none; None: the collection's.
+            key: the Idempotency-Key; the same request under it is applied once.
+            fingerprint: what was asked for, if it is not the facts themselves.
+            passage_id: the passage that the source has to be.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            PassageGoneError: the source is not that passage, so that nothing would take along what it states.
+            IdempotencyConflictError: the key was used before with another request.
+            InvalidRequestError: a fact says nothing, or ends before it begins.
+        """
+        body = _asked(stated, source, graph_name, fingerprint)
+        with begun(self._database, scope) as (writer, target):
+            author = Author.source(scope, source, fact_learning.as_source(self._constants), key, body)
+            known = author.repeated(writer, target)
+            if known is not None:
+                return Applied(known, _stated_by(writer, target, known))
+            if passage_id is not None and _passage_of(writer, target, source) != passage_id:
+                raise PassageGoneError(f"The passage {source!r} was deleted meanwhile.")
+            applied, new = _state(writer, target, author, stated, graph_name)
+        self._align.join_new(scope.collection, new, applied.event.graph_id)
+        return applied
+
+    def stated_before(
+        self, scope: Scope, *, source: str, graph_name: str | None, key: str | None, fingerprint: Any
+    ) -> Applied | None:
+        """What the same request came to when it was made under this key before; None if it was not.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        author = Author.source(scope, source, self._constants, key, _asked((), source, graph_name, fingerprint))
+        with self._database.read() as reader:
+            known = author.repeated(reader, scope.collection.id)
+            return None if known is None else Applied(known, _stated_by(reader, scope.collection.id, known))
+
+    def revise(self, scope: Scope, revisions: Sequence[Revision], *, judge: str, key: str) -> list[Applied]:
+        """Apply what a judge says of facts, all of it or nothing.
+
+        Raises:
+            NotFoundError: there is no such fact, or the collection was deleted meanwhile.
+            InvalidRequestError: a fact is to be superseded by itself, or by one of another graph.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        said_by = scope.judge(judge)
+        with begun(self._database, scope) as (writer, target):
+            body = [said_by[0], [asdict(one) for one in revisions]]
+            author = Author.of(writer, scope, said_by, self._constants, key, body)
+            done = _repeated(writer, target, author)
+            return done or _revise(writer, target, author, revisions)
+
+    def repeated(
+        self, scope: Scope, *, judge: str, key: str, instruction: str, graph_name: str | None
+    ) -> list[Applied]:
+        """What an instruction came to when it was given under this key before.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        said_by = scope.judge(judge)
+        with self._database.read() as reader:
+            target = scope.collection.id
+            author = Author.of(reader, scope, said_by, self._constants, key, [said_by[0], instruction, graph_name])
+            return _repeated(reader, target, author)
+
+    def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[Applied]:
+        """Apply what an instruction comes to: what it states is stated by the judge, and counts as a source's word.
+
+        Raises:
+            NotFoundError, IdempotencyConflictError, InvalidRequestError: as for ``state`` and ``revise``.
+        """
+        said_by = scope.judge(judge)
+        body = [said_by[0], correction.instruction, correction.graph]
+        with begun(self._database, scope) as (writer, target):
+            author = Author.of(writer, scope, said_by, self._constants, key, body)
+            done = _repeated(writer, target, author)
+            if done:
+                return done
+            new: dict[int, str] = {}
+            if correction.added:
+                source = author.stating().at(0)
+                stated, new = _state(writer, target, source, correction.added, correction.graph)
+                done = [stated]
+            why = correction.instruction[:500]
+            revisions = [Revision(CONTRADICT, fact, reason=why) for fact in correction.wrong]
+            done += _revise(writer, target, author, revisions, first=len(done))
+        if new:
+            self._align.join_new(scope.collection, new, done[0].event.graph_id)
+        return done
+
+
+def _asked(stated: Sequence[Stated], source: str, graph_name: str | None, fingerprint: Any) -> list[Any]:
+    """What a statement is told from another by."""
+    return [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
+
+
+def _state(
+    writer: Writer, target: int, author: Author, stated: Sequence[Stated], graph_name: str | None
+) -> tuple[Applied, dict[int, str]]:
+    """Have a source state facts; what came of it, and the entities that are new, with their names.
+
+    A source that is called as a passage is that passage: what both say is said once, and goes with it.
+    """
+    graph_id = OWN if graph_name is None else fact_graph.open_graph(writer, target, graph_name)
+    event = author.append(writer, target, graph_id, "assert")
+    texts = list(dict.fromkeys(one.words for one in stated))
+    kept = fact_events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])
+    statements = dict(zip(texts, kept, strict=True))
+    passage = _passage_of(writer, target, author.judge)
+    rows = []
+    for one in stated:
+        origin = Origin(passage_id=passage, statement_id=statements[one.words])
+        row = fact_learning.said_by(one.triple, origin, author.constants)
+        if row is None:
+            raise InvalidRequestError(_why_not(one))
+        rows.append(row)
+    facts, new = fact_learning.add(writer, target, graph_id, rows)
+    return Applied(event, facts), new
+
+
+def _why_not(stated: Stated) -> str:
+    first, last = stated.triple.valid_from, stated.triple.valid_to
+    if first is not None and last is not None and first >= last:
+        return f"{stated.words!r} ends before it begins: 'valid_from' must come before 'valid_to'."
+    return f"{stated.words!r} cannot be kept as a fact: a name says nothing, or is too long."
+
+
+def _passage_of(reader: Reader, target: int, source: str) -> int | None:
+    """The passage that is called as a source; None if there is none."""
+    found, _ = passages.versions(reader, target, [source]).get(source, (None, None))
+    return found
+
+
+def _revise(
+    writer: Writer, target: int, author: Author, revisions: Sequence[Revision], first: int = 0
+) -> list[Applied]:
+    named = {one.fact_id for one in revisions} | {one.by for one in revisions if one.by is not None}
+    facts = fact_rows.rows(writer, target, named)
+    missing = sorted(named - facts.keys())
+    if missing:
+        raise NotFoundError(f"There is no fact {missing[0]}.")
+    done = []
+    for place, one in enumerate(revisions, start=first):
+        event = author.at(place).append(
+            writer,
+            target,
+            facts[one.fact_id].graph_id,
+            one.action,
+            one.confidence,
+            fact_id=one.fact_id,
+            other_id=one.by,
+            valid_until=_until(one, facts),
+            reason=(one.reason or "closed") if one.action == CLOSE else one.reason,
+        )
+        done.append(Applied(event, [one.fact_id]))
+    fact_learning.settle_facts(writer, target, {one.fact_id for one in revisions})
+    return done
+
+
+def _until(one: Revision, facts: Mapping[int, FactRow]) -> int | None:
+    """The day on which what is superseded no longer holds: as it is said, or when what comes after begins."""
+    if one.by is None:
+        return one.until
+    before, after = facts[one.fact_id], facts[one.by]
+    if one.by == one.fact_id or after.graph_id != before.graph_id:
+        raise InvalidRequestError("A fact is superseded by another one of its graph.")
+    if one.until is None and after.valid_from > ALWAYS:
+        return after.valid_from
+    return one.until
+
+
+def _repeated(reader: Reader, target: int, author: Author) -> list[Applied]:
+    """The events that the same request brought before, all of one transaction."""
+    done: list[Applied] = []
+    while (known := author.at(len(done)).repeated(reader, target)) is not None:
+        facts = [known.fact_id] if known.fact_id is not None else _stated_by(reader, target, known)
+        done.append(Applied(known, facts))
+    return done
+
+
+def _stated_by(reader: Reader, target: int, event: StoredEvent) -> list[int]:
+    return fact_graph.said_by_statements(reader, target, fact_events.given_by(reader, target, event.id))

@@ -1,0 +1,155 @@
+"""What every change of facts begins with: a transaction, its lock, and an event of the log under its key."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from engram.context.errors import IdempotencyConflictError, NotFoundError
+from engram.core.filter.constants import Constants
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_learning import as_source
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.facts import fact_events, fact_graph
+from engram.storage.facts.fact_events import NewEvent, StoredEvent
+from engram.storage.facts.fact_graph import OWN
+from engram.storage.feedback_log import fact_standings
+from engram.storage.learning import judges
+
+
+@contextmanager
+def begun(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
+    """A transaction that has a collection's facts to itself, and the collection's id.
+
+    Raises:
+        NotFoundError: the collection was deleted meanwhile.
+    """
+    with having(database, scope.collection) as begun_here:
+        yield begun_here
+
+
+@contextmanager
+def having(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
+    """The same, of a collection that nobody has to be asked for."""
+    with database.write() as writer:
+        if not collections.keep(writer, target.id):
+            raise collections.gone(target.name)
+        fact_graph.lock(writer, target.id)
+        yield writer, target.id
+
+
+def graph_of(reader: Reader, collection_id: int, name: str | None) -> int:
+    """The graph of this name; None: the collection's own.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    if name is None:
+        return OWN
+    found = fact_graph.find_graph(reader, collection_id, name)
+    if found is None:
+        raise NotFoundError(f"There is no graph of facts {name!r}.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who says something, how far that counts, and what was asked for under which key.
+
+    Attributes:
+        judge: or source.
+        constants: by which it counts.
+        key: the Idempotency-Key; None: there is none.
+        digest: of the request, which a repeated key must match.
+        principal: whose key it is.
+    """
+
+    judge: str
+    constants: Constants
+    key: str | None
+    digest: bytes
+    principal: str
+
+    @classmethod
+    def of(
+        cls,
+        reader: Reader,
+        scope: Scope,
+        judge: tuple[str, bool],
+        constants: Constants,
+        key: str | None,
+        body: Any,
+    ) -> "Author":
+        """With what is set for the judge, and as far as it is trusted.
+
+        Args:
+            judge: its name, and whether whoever sends this vouches for it (``Scope.judge``).
+        """
+        name, trusted = judge
+        own = judges.find(reader, scope.collection.id, [name]).get(name)
+        counts = constants if own is None else replace(constants, **own.own())
+        if not trusted and not (own is not None and own.trusted):
+            counts = counts.of_new(
+                fact_standings.standing(reader, scope.collection.id, name, datetime.now(UTC).date())
+            )
+        return cls(name, counts, key, _digest(body), scope.principal.name)
+
+    @classmethod
+    def source(cls, scope: Scope, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
+        """Of a source, of which nothing is set, as it may be called like a judge."""
+        return cls(name, constants, key, _digest(body), scope.principal.name)
+
+    def stating(self) -> "Author":
+        """The same as a source of what it states itself."""
+        return replace(self, constants=as_source(self.constants))
+
+    def at(self, place: int) -> "Author":
+        """For one of several events of one request."""
+        return replace(self, key=None if self.key is None else f"{self.key}#{place}")
+
+    def repeated(self, reader: Reader, collection_id: int) -> StoredEvent | None:
+        """The event that the same request brought before.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        known = None if self.key is None else fact_events.by_key(reader, collection_id, self.principal, self.key)
+        if known is not None and known.body_hash != self.digest:
+            raise IdempotencyConflictError("The Idempotency-Key was used before with another request.")
+        return known
+
+    def append(
+        self, writer: Writer, collection_id: int, graph_id: int, kind: str, confidence: float = 1.0, **more: Any
+    ) -> StoredEvent:
+        """Append an event."""
+        constants = self.constants
+        surety = confidence * constants.standing
+        return fact_events.append(
+            writer,
+            collection_id,
+            NewEvent(
+                graph_id=graph_id,
+                kind=kind,
+                judge=self.judge,
+                principal=self.principal,
+                idempotency_key=self.key or uuid4().hex,
+                body_hash=self.digest,
+                positive=constants.positive / surety,
+                negative=constants.negative / surety,
+                process_noise=constants.process,
+                share=constants.share,
+                contested_share=constants.contested,
+                standing=constants.standing,
+                **more,
+            ),
+        )
+
+
+def _digest(body: Any) -> bytes:
+    return hashlib.sha256(json.dumps(body, ensure_ascii=False, sort_keys=True).encode()).digest()

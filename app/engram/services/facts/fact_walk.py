@@ -1,0 +1,254 @@
+"""Walking a graph of facts: which names a question may mean, what leads on from them, and what is worth reading.
+
+A walk goes over whatever gives it edges (``Ground``): the tables of the service, or the memory of one agent. So an
+agent that is trained on the one finds in the other what it found there.
+"""
+
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from engram.core.knowledge import fact_paths
+from engram.core.knowledge.beliefs import HELD
+from engram.core.knowledge.claims import ALWAYS, NEVER
+from engram.core.knowledge.fact_paths import Link, Path, Web
+from engram.core.knowledge.linearise import Statement
+from engram.core.text.temporal import time_constraint
+from engram.providers.language import normalise_entity
+from engram.providers.language.name_words import FUNCTION_WORDS
+from engram.providers.language.question_relations import asked_terms, relation_terms
+from engram.storage.facts.fact_edges import Edge, Near, Start
+
+NAME_WORDS = 9
+"""Words of a question that are one name, at most."""
+QUESTION_WORDS = 120
+"""Words of a question that are looked through for names."""
+SAME_NAMES = 4
+"""Entities that are called alike and told apart by what is added in brackets."""
+STARTS = 12
+KEPT = 24
+"""Paths of each start that go on after each edge."""
+FRONTIER = 32
+"""Entities whose edges one step reads."""
+EDGES = 32
+"""Edges of one entity and direction that a step keeps: what has more is a hub and is cut."""
+UNDATED = 0.7
+"""What a fact without a first day is worth where days are asked for."""
+_WORD = re.compile(r"\w[\w'’.&-]*|[()]", re.UNICODE)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is searched for: a question, entities, or a pattern of a fact; at least one of them.
+
+    Attributes:
+        entities: names or ids.
+        subject, predicate, object: a pattern, of which any may be left out.
+        edges: L, the most edges of a path.
+        as_of: what was known at that moment; None: now.
+        days: facts that hold on one of these days, first and after the last; None: by what the question says.
+        min_belief: in [0, 1].
+        include_closed: also answers that are closed; as bridges they serve in any case.
+        paths: how many paths are wanted.
+        budget: tokens of the text, about as many as a language model counts.
+    """
+
+    question: str | None = None
+    entities: Sequence[str | int] = ()
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    graph: str | None = None
+    edges: int = 2
+    as_of: datetime | None = None
+    days: tuple[int, int] | None = None
+    min_belief: float = 0.0
+    include_closed: bool = False
+    paths: int = 10
+    budget: int = 600
+
+
+class Ground(Protocol):
+    """What a walk goes over."""
+
+    def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+        """Facts that begin or end at these entities or their namesakes, see ``storage.facts.search.around``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where a walk starts.
+
+    Attributes:
+        starts: entities.
+        names: entity -> its name, of those that were found by one.
+        asked: for each thing that the question asks for, the terms that relations say it by.
+    """
+
+    starts: Sequence[int]
+    names: Mapping[int, str]
+    asked: Sequence[frozenset[str]]
+
+
+def begun(wanted: Wanted, find: Callable[[Sequence[str]], Sequence[Start]]) -> Begun:
+    """Where to start: at what is named, the longest names first; ``find`` gives entities of normalised names.
+
+    A question that is all in lower case is looked through a second time, where nothing else was found.
+    """
+    said, ids = names_of(wanted)
+    found = longest(wanted, find(said)) if said else []
+    if not found and not ids and wanted.question is not None:
+        lowered = list(dict.fromkeys(runs(wanted.question, lower=True)))
+        found = longest(wanted, find(lowered)) if lowered else []
+    starts = list(dict.fromkeys([*ids, *(start.entity_id for start in found)]))[:STARTS]
+    used = {start.name for start in found if start.entity_id in starts}
+    return Begun(
+        starts,
+        {start.entity_id: start.surface for start in reversed(found)},
+        asked_terms(words_beside(wanted.question or "", used)),
+    )
+
+
+def days_of(question: str) -> tuple[int, int] | None:
+    """The days that a question speaks of, first and after the last."""
+    found = time_constraint(question)
+    if found is None or (found.start is None and found.end is None):
+        return None
+    return (
+        ALWAYS if found.start is None else found.start.toordinal(),
+        NEVER if found.end is None else found.end.toordinal(),
+    )
+
+
+def names_of(wanted: Wanted) -> tuple[list[str], list[int]]:
+    """Normalised names that may be meant, and ids of entities."""
+    names = [name for name in wanted.entities if isinstance(name, str)]
+    names += [name for name in (wanted.subject, wanted.object) if name is not None]
+    found = dict.fromkeys(normalise_entity(name) for name in names)
+    if wanted.question is not None:
+        found.update(dict.fromkeys(runs(wanted.question)))
+    return [name for name in found if name], [one for one in wanted.entities if isinstance(one, int)]
+
+
+def runs(question: str, *, lower: bool = False) -> Iterable[str]:
+    """Every run of words that may be a name, the longest first; of those in lower case only if so."""
+    places = [match.span() for match in _WORD.finditer(question)][:QUESTION_WORDS]
+    for length in range(min(NAME_WORDS, len(places)), 0, -1):
+        for first in range(len(places) - length + 1):
+            text = question[places[first][0] : places[first + length - 1][1]]
+            if text.islower() == lower and text.casefold() not in FUNCTION_WORDS:
+                yield normalise_entity(text)
+
+
+def longest(wanted: Wanted, found: Sequence[Start]) -> list[Start]:
+    """What is meant: no name within a longer one that was found, and exact names first."""
+    exact = {start.name for start in found if start.exact}
+    said = {normalise_entity(name) for name in wanted.entities if isinstance(name, str)}
+    said |= {normalise_entity(name) for name in (wanted.subject, wanted.object) if name is not None}
+    kept: list[Start] = []
+    names: list[str] = []
+    for start in sorted(found, key=lambda start: (-len(start.name), start.name, not start.exact, start.entity_id)):
+        within = any(start.name != name and f" {start.name} " in f" {name} " for name in names)
+        if (within and start.name not in said) or (not start.exact and start.name in exact and start.name in said):
+            continue
+        kept.append(start)
+        names.append(start.name)
+    return kept
+
+
+def words_beside(question: str, names: Iterable[str]) -> list[str]:
+    """The question's words that are not of these names."""
+    folded = " ".join(question.casefold().split())
+    for name in sorted(names, key=len, reverse=True):
+        folded = folded.replace(name, " ")
+    return re.findall(r"\w[\w'’-]*", folded)
+
+
+def walk(ground: Ground, begun: Begun, wanted: Wanted, *, dated: bool) -> tuple[list[Path], dict[int, Edge]]:
+    """The best paths, and all edges that were read; ``dated``: days are asked for, and the edges hold then."""
+    edges: dict[int, Edge] = {}
+    web = Web()
+    known = frozenset(begun.starts)
+    read: set[int] = set()
+    one: dict[int, int] = {}
+    beam = fact_paths.begin(begun.starts)
+    ended: list[Path] = []
+    link = _Links(one, begun.asked, dated=dated)
+    pattern = wanted.question is None and not wanted.entities
+    for _ in range(1 if pattern else wanted.edges):
+        frontier = list(dict.fromkeys(path.end for path in beam if path.end and path.end not in read))[:FRONTIER]
+        if frontier:
+            near = ground.around(frontier, read, EDGES)
+            # Of two entities that a name means, the walk came to one first, and both are that one to it.
+            for here, other in near.namesakes:
+                one.setdefault(other, one.get(here, here))
+            here_now = {*frontier, *(other for _, other in near.namesakes if one[other] in frontier)}
+            read |= here_now
+            for entity, edge in near.edges:
+                if edge.id not in edges and entity in here_now:
+                    edges[edge.id] = edge
+                    web.add(link(edge))
+        beam = fact_paths.extend(beam, web, known, KEPT)
+        ended += [path for path in beam if wanted.include_closed or not path.last_closed or dated]
+    return fact_paths.interleaved(_matching(ended, edges, begun.starts, wanted) if pattern else ended), edges
+
+
+def _matching(found: Iterable[Path], edges: dict[int, Edge], starts: Sequence[int], wanted: Wanted) -> list[Path]:
+    """Facts that fit the pattern: begin at its subject, end at its object."""
+    object_ = None if wanted.object is None else normalise_entity(wanted.object)
+    kept = []
+    for path in found:
+        edge = edges[path.edges[0]]
+        if wanted.subject is not None and wanted.object is None and edge.subject_id != path.start:
+            continue
+        if object_ is not None and wanted.subject is None and edge.object_id != path.start:
+            continue
+        if object_ is not None and wanted.subject is not None:
+            ends = {edge.subject_id, edge.object_id} <= set(starts) or normalise_entity(edge.text) == object_
+            if not ends:
+                continue
+        kept.append(path)
+    return list({path.edges: path for path in kept}.values())
+
+
+class _Links:
+    """Edges as ranking sees them. Where days are asked for, one that began nobody knows when is a guess."""
+
+    def __init__(self, one: Mapping[int, int], asked: Sequence[frozenset[str]], *, dated: bool) -> None:
+        self._one = one
+        self._asked = asked
+        self._dated = dated
+        self._met: dict[tuple[str, bool], frozenset[int]] = {}
+
+    def __call__(self, edge: Edge) -> Link:
+        said = edge.predicate, edge.kind == "date"
+        met = self._met.get(said)
+        if met is None:
+            terms = relation_terms(edge.predicate, edge.kind)
+            met = frozenset(at for at, wanted in enumerate(self._asked) if not wanted.isdisjoint(terms))
+            self._met[said] = met
+        belief = edge.belief * UNDATED if self._dated and edge.valid_from == ALWAYS else edge.belief
+        begin = self._one.get(edge.subject_id, edge.subject_id)
+        end = self._one.get(edge.object_id, edge.object_id)
+        if end == begin:  # another name of it leads nowhere and says something all the same
+            end = 0
+        return Link(edge.id, begin, end, belief, edge.closed and not self._dated, met)
+
+
+def statement(said: tuple[str, str, str], edge: Edge, belief: float, source: Hashable) -> Statement:
+    """A fact as it is to be read: with when it held where that is known, and a word where it is doubted or over."""
+    notes = (_span(edge), "doubted" if belief < HELD else "", "over" if edge.closed else "")
+    when = ", ".join(filter(None, notes))
+    return Statement(*said, source, when)
+
+
+def _span(edge: Edge) -> str:
+    """When it held, by years."""
+    first = "" if edge.valid_from == ALWAYS else str(datetime.fromordinal(edge.valid_from).year)
+    last = "" if edge.held_until >= NEVER else str(datetime.fromordinal(max(edge.held_until - 1, 1)).year)
+    if first == last:
+        return first
+    return f"{first}-{last}"

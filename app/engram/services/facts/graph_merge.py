@@ -1,0 +1,136 @@
+"""Merging one graph of facts into another: what was said in it is said here as well, each once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engram.context.errors import InvalidRequestError
+from engram.core.filter.constants import Constants
+from engram.services.auth.scope import Scope
+from engram.services.facts import entity_merge, fact_learning
+from engram.services.facts.entity_alignment import AlignService
+from engram.services.facts.fact_learning import ROWS
+from engram.services.facts.fact_transaction import Author, begun, graph_of
+from engram.storage.database import Database, Writer
+from engram.storage.facts import belief_groups, fact_events, fact_graph, joined_entities, merged_graphs
+from engram.storage.facts.fact_events import StoredEvent
+from engram.storage.facts.fact_graph import OWN
+from engram.storage.facts.merged_graphs import Spoken, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What a merge came to: its event, and what it brought along that was not there."""
+
+    event: StoredEvent
+    facts: Sequence[int]
+    sentences: int
+    verdicts: int
+    joins: int
+
+
+class AdoptService:
+    """Merges graphs of facts.
+
+    Sources, verdicts and joins are copied by the noises that they counted by, in the order in which they came: in
+    an empty graph, the same is believed of them. Facts compete by the predicates of the graph that they come to.
+    """
+
+    def __init__(self, database: Database, constants: Constants, align: AlignService) -> None:
+        self._database = database
+        self._constants = constants
+        self._align = align
+
+    def merge(self, scope: Scope, graph_name: str, into: str | None = None, *, judge: str, key: str) -> Adopted:
+        """Have a graph say what another one says, and judges say there what they said of it, once under the key.
+
+        What was merged before is not merged again; a merge that came since brings what came since.
+        Names that are new may mean entities that were there, and join these.
+
+        Args:
+            into: a graph of its own, made if there is none; None: the collection's.
+
+        Raises:
+            NotFoundError: there is no such graph, or the collection was deleted meanwhile.
+            InvalidRequestError: it would be merged with itself.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        said_by = scope.judge(judge)
+        with begun(self._database, scope) as (writer, target):
+            author = Author.of(writer, scope, said_by, self._constants, key, [said_by[0], graph_name, into])
+            known = author.repeated(writer, target)
+            if known is not None:
+                return _told(writer, target, known)
+            source = graph_of(writer, target, graph_name)
+            if into == graph_name:
+                raise InvalidRequestError("A graph is merged with another one.")
+            into_id = OWN if into is None else fact_graph.open_graph(writer, target, into)
+            event = author.append(writer, target, into_id, "adopt", other_id=source, reason=graph_name)
+            new = _adopt(writer, target, event, source)
+            adopted_now = _told(writer, target, event)
+        self._align.join_new(scope.collection, new, into_id)
+        return adopted_now
+
+
+def _told(writer: Writer, target: int, event: StoredEvent) -> Adopted:
+    sentences = fact_events.given_by(writer, target, event.id)
+    brought = fact_events.find_many(writer, target, merged_graphs.parts(writer, target, [event.id]))
+    merges = sum(one.kind == "merge" for one in brought)
+    facts = fact_graph.said_by_statements(writer, target, sentences)
+    return Adopted(event, sorted(facts), len(sentences), len(brought) - merges, merges)
+
+
+def _adopt(writer: Writer, target: int, event: StoredEvent, source: int) -> dict[int, str]:
+    """Copy all that is said, page by page; entities join and facts are believed anew in the end."""
+    facts: list[int] = []
+    words: list[Statement | Spoken] = []
+    while page := merged_graphs.facts_after(writer, target, source, facts[-1] if facts else 0, ROWS):
+        facts += page
+        words += merged_graphs.statements(writer, target, page, event.graph_id)
+        words += merged_graphs.spoken(writer, target, page)
+    words.sort(key=lambda word: word.sequence)
+    sequences = [word.sequence for word in words]
+    places = dict(zip(sequences, fact_graph.next_places(writer, len(words)), strict=True))
+    stated = [word for word in words if isinstance(word, Statement)]
+    new: dict[int, str] = {}
+    for start in range(0, len(stated), ROWS):
+        new |= _state(writer, target, event, stated[start : start + ROWS], places)
+    here = merged_graphs.twins(writer, target, facts, event.graph_id)
+    said = {word.event_id: places[word.sequence] for word in words if isinstance(word, Spoken)}
+    if said:
+        merged_graphs.repeat(writer, target, event.id, event.graph_id, said, here)
+    _join(writer, target, event, source)
+    fact_learning.settle(writer, target, belief_groups.keys_of(writer, target, here.values()))
+    return new
+
+
+def _state(
+    writer: Writer, target: int, event: StoredEvent, stated: Sequence[Statement], places: Mapping[int, int]
+) -> dict[int, str]:
+    """Have sentences of the other graph be stated here; the entities that are new, with their names."""
+    sentences = {one.statement_id: one for one in stated}
+    kept = fact_events.add_statements(
+        writer, target, event.id, [(one.source, one.text) for one in sentences.values()], list(sentences)
+    )
+    copies = dict(zip(sentences, kept, strict=True))
+    said = [replace(one.said, statement_id=copies[one.statement_id]) for one in stated]
+    new = fact_graph.put_entities(writer, target, event.graph_id, said)
+    facts = fact_graph.put(writer, target, event.graph_id, said)
+    fact_graph.add_sources(writer, target, facts, said, [places[one.sequence] for one in stated])
+    return new
+
+
+def _join(writer: Writer, target: int, event: StoredEvent, source: int) -> None:
+    """Have entities be one here that are one there, but for those that somebody took apart here."""
+    told = merged_graphs.joined(writer, target, source)
+    named = joined_entities.named(
+        writer, target, event.graph_id, {name for one in told for name in (one.joining, one.staying)}
+    )
+    wanted = [
+        joined_entities.Wanted(
+            named[one.joining], named[one.staying], one.judge, origin_id=one.event_id, part_of=event.id
+        )
+        for one in told
+        if one.joining in named and one.staying in named
+    ]
+    if wanted:
+        entity_merge.join(writer, target, event.graph_id, wanted)

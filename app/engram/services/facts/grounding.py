@@ -1,0 +1,115 @@
+"""From what an agent says of a document to facts, each with the sentence of the document that says it.
+
+What it inserts may be sentences of the document, or the same in other words. Of a sentence that stands in the
+document the facts are those that the document's own reading has; of one in other words they are read from these
+words, and kept only if both ends of the fact stand in the document's sentence that comes nearest. What no sentence
+of the document bears out is no fact: it is told back to the agent instead.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engram.core.knowledge.triples import Triple
+from engram.core.planning.curation import curate, words
+from engram.providers.language import Language, PassageText, SentenceAnalysis
+from engram.providers.language.facts import extract_facts
+from engram.providers.language.name_words import FUNCTION_WORDS
+from engram.services.facts.agent_memory import Source
+
+NEAR = 0.6
+"""Share of an inserted sentence's content words from which on a sentence of the document is where it is from."""
+
+Reader = Callable[[str | None, Sequence[SentenceAnalysis]], list[Triple]]
+"""What reads facts from sentences of one passage, given its title: rules, or a language model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document of the stream.
+
+    Attributes:
+        key: the document's own; one document that repeats itself says nothing new.
+        sentences: in order, each with its key.
+    """
+
+    key: str
+    title: str | None
+    sentences: Sequence[tuple[int | str, str]]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return " ".join(text for _, text in self.sentences)
+
+    def source(self, ordinal: int) -> Source:
+        """One of its sentences."""
+        return Source(self.sentences[ordinal][0], self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """Facts with the sentences that say them, and what was inserted that no sentence says."""
+
+    said: Sequence[tuple[Triple, Source]]
+    unsupported: Sequence[str]
+
+
+def by_rules(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
+    """Facts as rules read them."""
+    return extract_facts(title, sentences)
+
+
+def grounded(text: str, document: Document, language: Language, read: Reader = by_rules) -> Grounded:
+    """What is inserted of a document, as facts.
+
+    Args:
+        text: sentences, as the agent gives them.
+        read: what reads facts; called once for all sentences that stand in the document, and once for each other.
+    """
+    if not document.sentences:
+        return Grounded([], [text])
+    own = [sentence for _, sentence in document.sentences]
+    passages = [PassageText(document.title, document.text, tuple(own)), PassageText(document.title, text)]
+    whole, inserted = language.analyse_passages(passages)
+    chosen: dict[int, None] = {}
+    reworded: list[tuple[int, SentenceAnalysis]] = []
+    unsupported: list[str] = []
+    for sentence in inserted:
+        at = origin(sentence.text, own)
+        if at is None:
+            unsupported.append(sentence.text)
+        elif curate([sentence.text], [own[at]]).kept and curate([own[at]], [sentence.text]).kept:
+            reworded.append((at, sentence))
+        else:
+            chosen[at] = None
+    said = [
+        (triple, document.source(triple.sentence))
+        for triple in (read(document.title, whole) if chosen else [])
+        if triple.sentence in chosen
+    ]
+    for at, sentence in reworded:
+        borne = [triple for triple in read(document.title, [sentence]) if bears(own[at], document.title, triple)]
+        said += [(triple, document.source(at)) for triple in borne]
+        if not borne:
+            unsupported.append(sentence.text)
+    return Grounded(said, unsupported)
+
+
+def origin(said: str, sentences: Sequence[str]) -> int | None:
+    """Which of the sentences says this: that with most of its content words; None if none has enough of them."""
+    wanted = _content(said)
+    if not wanted:
+        return None
+    shares = [len(wanted & _content(sentence)) / len(wanted) for sentence in sentences]
+    best = max(range(len(shares)), key=lambda at: (shares[at], -at), default=None)
+    return best if best is not None and shares[best] >= NEAR else None
+
+
+def bears(sentence: str, title: str | None, triple: Triple) -> bool:
+    """Whether both ends of a fact stand in a sentence, or in the title of its document."""
+    there = set(words(f"{title or ''} {sentence}"))
+    return all(set(words(end)) - FUNCTION_WORDS <= there for end in (triple.subject, triple.object))
+
+
+def _content(text: str) -> set[str]:
+    return set(words(text)) - FUNCTION_WORDS

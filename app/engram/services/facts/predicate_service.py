@@ -1,0 +1,69 @@
+"""Predicates of which a subject has one object at a time: declared, or learned from counts."""
+
+from collections.abc import Iterable, Mapping
+
+from engram.core.knowledge.functional_predicates import OneAtATime
+from engram.services.auth.scope import Scope
+from engram.services.facts import fact_learning
+from engram.services.facts.fact_transaction import begun, graph_of
+from engram.storage.database import Database, Writer
+from engram.storage.facts import belief_groups, predicates
+from engram.storage.facts.predicates import Predicate
+
+
+class PredicatesService:
+    """Says which predicates are functional; facts of one that becomes so, or is no more, are believed anew."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def declare(self, scope: Scope, predicate: str, one: bool | None, graph: str | None) -> Predicate:
+        """Say whether a subject has one object at a time under a predicate; None: let counts say.
+
+        Raises:
+            NotFoundError: there is no such graph, or the collection was deleted meanwhile.
+        """
+        with begun(self._database, scope) as (writer, target):
+            graph_id = graph_of(writer, target, graph)
+            name = " ".join(predicate.casefold().split())
+            known = predicates.find(writer, target, graph_id).get(name, Predicate(name, None, False, 0, 0))
+            effective = _learned(known.subjects, known.single) if one is None else one
+            new = Predicate(name, one, effective, known.subjects, known.single)
+            _change(writer, target, graph_id, {name: known}, [new])
+        return new
+
+    def count(self, scope: Scope, graph: str | None = None) -> list[Predicate]:
+        """Count how often a subject has one object at a time, and have predicates of which it is so be functional.
+
+        Raises:
+            NotFoundError: there is no such graph, or the collection was deleted meanwhile.
+        """
+        with begun(self._database, scope) as (writer, target):
+            graph_id = graph_of(writer, target, graph)
+            known = predicates.find(writer, target, graph_id)
+            found = []
+            for name, (subjects, single) in sorted(predicates.count(writer, target, graph_id).items()):
+                was = known.get(name, Predicate(name, None, False, 0, 0))
+                effective = _learned(subjects, single) if was.declared is None else was.declared
+                found.append(Predicate(name, was.declared, effective, subjects, single))
+            _change(writer, target, graph_id, known, found)
+        return found
+
+
+def _learned(subjects: int, single: int) -> bool:
+    return OneAtATime(single, subjects - single).is_functional
+
+
+def _change(
+    writer: Writer, target: int, graph_id: int, known: Mapping[str, Predicate], found: Iterable[Predicate]
+) -> None:
+    """Store predicates, and replay the facts of those that changed."""
+    new = list(found)
+    if not new:
+        return
+    was = {name for name, one in known.items() if one.functional}
+    changed = [one.predicate for one in new if one.functional != (one.predicate in was)]
+    predicates.put(writer, target, graph_id, new)
+    if changed:
+        facts = belief_groups.of_predicate(writer, target, graph_id, changed)
+        fact_learning.settle(writer, target, belief_groups.keys_of(writer, target, facts))

@@ -1,0 +1,90 @@
+"""Learned state as the log says it is: each state anew from what it began as and the events that still count.
+
+Revoking an event writes what comes of this, and a verification compares it with what is stored. The log is read
+here, page by page; ``core.replay`` makes states of it, by the step that workers take.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from engram.core.filter import state_replay as core
+from engram.core.filter.state_replay import Replayed, Step, Word
+from engram.core.filter.states import Memory, Support
+from engram.core.ranking.ranking_weights import Believed, no_evidence
+from engram.storage.database import Reader
+from engram.storage.feedback_log import replay_history
+from engram.storage.feedback_log.replay_history import PAGE
+from engram.storage.learning.learned_weights import Learned
+
+Key = TypeVar("Key")
+Row = TypeVar("Row")
+
+
+def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[Memory]]:
+    """The memories of these sentences that an event touched, by sentence and channel.
+
+    Of sentences that are gone, and of time memories whose expression is, there is nothing to replay.
+    """
+    steps = memory_steps(reader, collection_id, sentences)
+    yield from core.memories(replay_history.bases(reader, collection_id, sentences), steps)
+
+
+def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Step]:
+    """All steps of these sentences' memories, as ``core.replay.memories`` takes them."""
+    return _all(
+        lambda after: replay_history.memory_steps(reader, collection_id, sentences, after),
+        lambda step: (step.recorded.sentence_id, step.sequence, step.recorded.channel),
+        (0, 0, ""),
+    )
+
+
+def supports(
+    reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
+) -> Iterator[Replayed[Support]]:
+    """The supports of these questions, by question and sentence; ``sentences``: only of these."""
+    yield from core.supports(support_steps(reader, collection_id, questions, sentences))
+
+
+def support_steps(
+    reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
+) -> Iterator[Step]:
+    """All steps of these questions' supports, as ``core.replay.supports`` takes them; see ``supports``."""
+    return _all(
+        lambda after: replay_history.support_steps(reader, collection_id, questions, sentences, after),
+        lambda step: (step.event.question_id, step.recorded.sentence_id, step.sequence),
+        (0, 0, 0),
+    )
+
+
+def contradicting(reader: Reader, collection_id: int, questions: Sequence[int]) -> set[int]:
+    """The events on these questions that go against what other judges said, of sentences that are gone as well."""
+    return core.against(words(reader, collection_id, questions))
+
+
+def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Iterator[Word]:
+    """All words on these questions, as ``core.replay.against`` takes them."""
+    return _all(
+        lambda after: replay_history.words(reader, collection_id, questions, after),
+        lambda word: (word.question_id, word.sentence_id, word.sequence),
+        (0, 0, 0),
+    )
+
+
+def belief(reader: Reader, collection_id: int, believed: Believed) -> Learned | None:
+    """The sum of its terms, added one by one in the order of application; None if there is none."""
+    total, count, after = None, 0, 0
+    while page := replay_history.term_sums(reader, collection_id, believed, after):
+        for _, term in page:
+            total = (no_evidence(len(term.information)) if total is None else total) + term
+        count += len(page)
+        after = page[-1][0]
+    return None if total is None else Learned(total, count)
+
+
+def _all(read: Callable[[Key], list[Row]], key_of: Callable[[Row], Key], after: Key) -> Iterator[Row]:
+    """All rows, page by page."""
+    while page := read(after):
+        yield from page
+        if len(page) < PAGE:
+            return
+        after = key_of(page[-1])

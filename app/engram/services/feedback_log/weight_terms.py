@@ -1,0 +1,94 @@
+"""What a logged verdict says of the weights of each model: the term of its sum."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.planning import round_sufficiency
+from engram.core.ranking import ranking_weights, sufficiency
+from engram.core.ranking.ranking_weights import Believed, Comparison, Observation, Prior
+
+
+class Judged(Protocol):
+    """A verdict and what it goes by, as the log has them."""
+
+    @property
+    def verdict(self) -> LoggedVerdict: ...
+    @property
+    def ranked(self) -> list[int] | None: ...
+    @property
+    def features(self) -> NDArray[np.float32] | None: ...
+    @property
+    def enough(self) -> NDArray[np.float32] | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A verdict and what it speaks of.
+
+    Attributes:
+        within: sentence -> its passage, of those of its sentences that there are.
+        named: (passage, y) of these.
+        known: whether every sentence that it supports is there.
+        noise: R of the verdict.
+    """
+
+    judged: Judged
+    within: Mapping[int, int]
+    named: Sequence[tuple[int, int]]
+    known: bool
+    noise: float
+
+    @classmethod
+    def of(cls, judged: Judged, targets: Mapping[int, int], holders: Mapping[int, int], noise: float) -> "Said":
+        """What it speaks of.
+
+        Args:
+            targets: sentence -> y, see ``LoggedVerdict.targets``.
+            holders: sentence -> its passage, of those that there are.
+        """
+        within = {sentence: holders[sentence] for sentence in targets if sentence in holders}
+        named = [(passage, targets[sentence]) for sentence, passage in within.items()]
+        return cls(judged, within, named, holders.keys() >= set(judged.verdict.supports), noise)
+
+
+def observed(believed: Believed, prior: Prior, said: Sequence[Said]) -> list[Observation | None]:
+    """What each verdict says of these weights, whichever others are beside it; None if nothing."""
+    match believed.model:
+        case "round":
+            return [
+                round_sufficiency.observed(one.judged.verdict, one.named, prior, one.noise, known=one.known)
+                for one in said
+            ]
+        case "ranking":
+            compared = [_compared(prior, one) for one in said]
+            made = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
+            return [None if one is None else next(made) for one in compared]
+        case "enough":
+            return [_of_answer(prior, one) for one in said]
+
+
+def _compared(prior: Prior, said: Said) -> Comparison | None:
+    """What the verdict compares of the ranking."""
+    judged = said.judged
+    if not judged.ranked or judged.features is None:
+        return None
+    examined = judged.verdict.passage_examinations(said.within)
+    return ranking_weights.compared(
+        judged.ranked, judged.features, said.named, judged.verdict, prior=prior, noise=said.noise, examined=examined
+    )
+
+
+def _of_answer(prior: Prior, said: Said) -> Observation | None:
+    """What the verdict says of whether the answer was enough."""
+    judged = said.judged
+    if not judged.ranked or judged.enough is None or len(judged.enough) != len(prior.mean):
+        return None  # features alone did not rank, or of a version with other features
+    told = sufficiency.told(judged.verdict, said.named, judged.ranked[: sufficiency.FIRST], known=said.known)
+    if told is None:
+        return None
+    return sufficiency.observe(judged.enough.astype(np.float64), told, prior, said.noise)

@@ -1,0 +1,229 @@
+"""Doing jobs: claimed one at a time in each lane, kept while they last, tried again, and closed.
+
+A claim is a lease: a beat puts its end off while the job runs, and whatever ends the worker lets it run out. It
+holds neither a connection nor a transaction, so it also ends with a worker that hangs or a machine that is lost,
+and works through a pooler that hands out connections by the transaction. A worker that was overtaken finds out
+with its next transaction, which is undone.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+from uuid import UUID, uuid4
+
+import structlog
+
+from engram.context.errors import (
+    EmbeddingSpaceMismatchError,
+    LlmError,
+    NameTakenError,
+    UnavailableError,
+    is_out_of_reach,
+)
+from engram.services.jobs.work import ClaimLostError, Handler, Kind, Work
+from engram.storage.database import Database
+from engram.storage.jobs import job_claims
+from engram.storage.jobs.jobs import Job
+from engram.telemetry import stages
+
+log = structlog.get_logger(__name__)
+
+MAX_ATTEMPTS = 5
+RETRY_SECONDS = 1.0
+"""Until the second try; twice as long until each that follows."""
+WAIT_SECONDS = 5.0
+"""Until a job that waits for somebody else's server, or for another worker's encoder, is tried again."""
+BEATS = 5
+"""Beats within a lease: so many less one may be missed."""
+
+
+class Runner:
+    """Does the jobs of every kind that it has a handler for."""
+
+    def __init__(
+        self,
+        database: Database,
+        handlers: Mapping[Kind, Handler],
+        *,
+        lease_seconds: float,
+        afterwards: Callable[[Callable[[], bool], int | None], object] | None = None,
+    ) -> None:
+        """``afterwards``: what ``run_ready`` ends with, told when to stop and of which collection."""
+        self._database = database
+        self._afterwards = afterwards
+        self._handlers = {kind.name: handler for kind, handler in handlers.items()}
+        self._lease_seconds = lease_seconds
+        self.lanes = tuple(dict.fromkeys(kind.lane for kind in handlers))
+
+    def run_ready(
+        self, should_stop: Callable[[], bool] = lambda: False, *, collection_id: int | None = None
+    ) -> int:
+        """Do, in this thread, every job that is ready and no other worker has; how many came to their end.
+
+        And then what is left to workers once jobs are done.
+
+        Args:
+            collection_id: those of this collection only.
+
+        Raises:
+            UnavailableError: a server is out of reach; the job in hand is ready again once its lease has run out.
+        """
+        claimant, ended = uuid4(), 0
+        while job := self.claim(claimant, self.lanes, collection_id):
+            ended += self.carry_out(job, should_stop)
+            if should_stop():
+                return ended
+        if self._afterwards is not None:
+            self._afterwards(should_stop, collection_id)
+        return ended
+
+    def claim(self, claimant: UUID, lanes: Sequence[str], collection_id: int | None = None) -> Job | None:
+        """The next job of these lanes, now in the hands of ``claimant``, which has no other in them; or None."""
+        with self._database.write_once() as writer:
+            return job_claims.claim(writer, claimant, lanes, self._lease_seconds, collection_id)
+
+    def carry_out(self, job: Job, should_stop: Callable[[], bool]) -> bool:
+        """Do a claimed job to its end, or until told to stop; whether it came to its end, be it a failure.
+
+        Raises:
+            UnavailableError: a server is out of reach; the job stays in hand, and its claimant may claim it again.
+        """
+        handler = self._handlers[job.kind]
+        work = Work(job, should_stop)
+        try:
+            if job.attempts >= MAX_ATTEMPTS:  # the last of its workers was lost
+                return self._end(work, handler, "failed", job.error)
+            return self._try(work, handler)
+        except ClaimLostError:
+            log.warning("job taken over or gone", job_id=str(job.id), collection=job.collection, kind=job.kind)
+            return False
+
+    def _try(self, work: Work, handler: Handler) -> bool:
+        job = work.job
+        try:
+            if not work.cancelled:
+                with self._kept(work), stages.job(job.kind):
+                    handler.run(work)
+        except ClaimLostError:
+            raise
+        # The endpoint may come back, and another worker may run the collection's encoder.
+        except (LlmError, EmbeddingSpaceMismatchError) as error:
+            log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
+            self._put_back(work, after_seconds=WAIT_SECONDS, error=error.detail)
+            return False
+        except Exception as error:
+            if is_out_of_reach(error):
+                raise
+            return self._failed(work, handler, error)
+        if work.finished:
+            stages.job_ended(job.kind, "succeeded")
+            log.info("job finished", job_id=str(job.id), collection=job.collection, kind=job.kind)
+            return True
+        if work.cancelled:
+            return self._end(work, handler, "cancelled")
+        if not work.should_stop():
+            return self._failed(work, handler, RuntimeError("its handler returned before the end"))
+        self._put_back(work)
+        return False
+
+    def _failed(self, work: Work, handler: Handler, error: Exception) -> bool:
+        """Count a failed try; whether it was the last."""
+        if isinstance(error, NameTakenError):
+            return self._end(work, handler, "failed", error.detail)
+        job, reason = work.job, f"{type(error).__name__}: {error}"
+        with self._database.read() as reader:
+            before = job_claims.attempts(reader, job)
+        if before is None:
+            raise ClaimLostError from error
+        stages.job_ended(job.kind, "tried")
+        log.error("job failed a try", job_id=str(job.id), collection=job.collection, exc_info=error)
+        if before + 1 >= MAX_ATTEMPTS:
+            return self._end(work, handler, "failed", reason)
+        self._put_back(work, after_seconds=RETRY_SECONDS * 2**before, error=reason, tried=True)
+        return False
+
+    def _put_back(
+        self, work: Work, *, after_seconds: float = 0.0, error: str | None = None, tried: bool = False
+    ) -> None:
+        with self._database.write_once() as writer:
+            job_claims.put_back(writer, work.job, after_seconds=after_seconds, error=error, tried=tried)
+
+    def _end(self, work: Work, handler: Handler, status: str, error: str | None = None) -> bool:
+        """Close a job that did not come to do all; what its transactions did so far stays."""
+        job = work.job
+        with self._database.write() as writer:
+            work.close(writer, status, error=error)
+            handler.let_go(writer, job)
+        stages.job_ended(job.kind, status)
+        log.warning("job ended", status=status, job_id=str(job.id), collection=job.collection, kind=job.kind)
+        return True
+
+    @contextmanager
+    def _kept(self, work: Work) -> Iterator[None]:
+        """Beat while the block lasts."""
+        over = threading.Event()
+
+        def beat() -> None:
+            while not over.wait(self._lease_seconds / BEATS):
+                try:
+                    with self._database.write_once() as writer:
+                        work.hear(job_claims.keep(writer, work.job, self._lease_seconds))
+                except UnavailableError as error:  # the lease lasts for some more beats
+                    log.warning("job's lease not put off", job_id=str(work.job.id), error=error.detail)
+                except ClaimLostError:  # the handler stops by itself, or has just finished
+                    return
+
+        thread = threading.Thread(target=beat, name="beat", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+class Crew:
+    """A worker's threads for jobs, one for each lane. Use it as a context manager, which waits for what is in hand.
+
+    One statement asks for jobs of all lanes that are idle; a thread that has one goes on with its lane's next.
+    """
+
+    def __init__(self, runner: Runner, should_stop: Callable[[], bool]) -> None:
+        self._runner = runner
+        self._should_stop = should_stop
+        self._claimant = uuid4()
+        self._busy: dict[str, Future[None]] = {}
+        self._pool = ThreadPoolExecutor(len(runner.lanes), thread_name_prefix="job")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown()
+
+    def step(self) -> bool:
+        """Have a thread begin the next job of those that an idle lane may do; whether there was one.
+
+        Raises:
+            UnavailableError: a server is out of reach, or was for a thread.
+        """
+        for lane in [lane for lane, thread in self._busy.items() if thread.done()]:
+            self._busy.pop(lane).result()
+        idle = [lane for lane in self._runner.lanes if lane not in self._busy]
+        job = self._runner.claim(self._claimant, idle) if idle else None
+        if job is None:
+            return False
+        self._busy[job.lane] = self._pool.submit(self._work_through, job)
+        return True
+
+    def _work_through(self, job: Job | None) -> None:
+        """Do the job, and then its lane's next ones."""
+        while job is not None:
+            lane = job.lane
+            self._runner.carry_out(job, self._should_stop)
+            job = None if self._should_stop() else self._runner.claim(self._claimant, [lane])

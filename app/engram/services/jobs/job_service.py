@@ -1,0 +1,90 @@
+"""Looking at jobs, and cancelling them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+
+from engram.context.errors import ConflictError, NotFoundError
+from engram.services.auth.scope import Scope
+from engram.services.jobs.work import Handler, Kind
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.jobs import jobs
+from engram.storage.jobs.jobs import Job
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A job, and how many of its collection's jobs are done before it; None: it does not wait."""
+
+    job: Job
+    ahead: int | None
+
+
+class JobsService:
+    """Reports on the jobs of a collection and cancels them."""
+
+    def __init__(self, database: Database, handlers: Mapping[Kind, Handler]) -> None:
+        self._database = database
+        self._handlers = {kind.name: handler for kind, handler in handlers.items()}
+
+    def job(self, scope: Scope, job_id: UUID) -> Job:
+        """The job.
+
+        Raises:
+            NotFoundError: there is no such job.
+        """
+        return self.show(scope, job_id).job
+
+    def show(self, scope: Scope, job_id: UUID) -> Shown:
+        """The job and its place in the queue.
+
+        Raises:
+            NotFoundError: there is no such job.
+        """
+        target = scope.collection
+        with self._database.read() as reader:
+            job = jobs.find(reader, target.id, job_id)
+            if job is None:
+                raise _missing(scope, job_id)
+            return Shown(job, jobs.ahead(reader, target.id, [job_id]).get(job_id))
+
+    def page(self, scope: Scope, before: int | None, limit: int) -> list[Shown]:
+        """The collection's jobs, the latest first, those before the number ``before``."""
+        with self._database.read() as reader:
+            found = jobs.page(reader, scope.collection.id, before, limit)
+            ahead = jobs.ahead(reader, scope.collection.id, [job.id for job in found if job.status == "queued"])
+        return [Shown(job, ahead.get(job.id)) for job in found]
+
+    def cancel(self, scope: Scope, job_id: UUID) -> Shown:
+        """Have a job end before its end: at once if it waits, else as soon as what is in hand is whole.
+
+        Asking again changes nothing.
+
+        Raises:
+            NotFoundError: there is no such job.
+            ConflictError: it is over already, or what it is about is still arriving.
+        """
+        target = scope.collection
+        with self._database.write() as writer:
+            if not collections.keep(writer, target.id):
+                raise collections.gone(target.name)
+            job = jobs.request_cancel(writer, target.id, job_id)
+            if job is None:
+                raise _missing(scope, job_id)
+            if job.status == "cancelled":
+                self._handlers[job.kind].let_go(writer, job)
+        if job.status == "receiving":
+            raise ConflictError(f"Job {job_id} is still receiving what it is about.")
+        if job.status in {"succeeded", "failed"}:
+            raise ConflictError(f"Job {job_id} is over: it has {job.status}.")
+        log.info("job to be cancelled", job_id=str(job_id), collection=target.name, status=job.status)
+        return Shown(job, None)
+
+
+def _missing(scope: Scope, job_id: UUID) -> NotFoundError:
+    return NotFoundError(f"There is no job {job_id} in collection {scope.collection.name!r}.")

@@ -1,0 +1,149 @@
+"""Kinds of jobs, and a job in hand: what its handler says of it, and hears."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from engram.storage.database import Writer
+from engram.storage.jobs import job_claims
+from engram.storage.jobs.jobs import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of job.
+
+    Attributes:
+        lane: kinds of one lane wait for each other, in the order in which they were asked for: in a collection, and
+            in a worker, which does one job of each lane at a time.
+        single: of two jobs in one collection, the later would undo what the earlier one is still at.
+    """
+
+    name: str
+    lane: str
+    single: bool = False
+
+
+class ClaimLostError(Exception):
+    """The job is another worker's now, or gone; what the transaction did must not be kept."""
+
+
+class Work:
+    """A claimed job. Each transaction that does some of it is passed to ``advance``, ``report`` or ``finish``.
+
+    Attributes:
+        job: as it was claimed; its counts are those of then.
+        cancelled: somebody asked for its end.
+        lost: it is another worker's now, or gone.
+        finished: the handler has done all of it.
+    """
+
+    def __init__(self, job: Job, should_stop: Callable[[], bool]) -> None:
+        self.job = job
+        self.cancelled = job.cancel_requested_at is not None
+        self.lost = False
+        self.finished = False
+        self._should_stop = should_stop
+
+    def should_stop(self) -> bool:
+        """Whether to return as soon as what is in hand is whole."""
+        return self.cancelled or self.lost or self._should_stop()
+
+    def advance(
+        self,
+        writer: Writer,
+        *,
+        created: int = 0,
+        updated: int = 0,
+        unchanged: int = 0,
+        position: int | None = None,
+    ) -> None:
+        """Count what the transaction does.
+
+        Raises:
+            ClaimLostError: the job is not ours any more.
+        """
+        self.hear(
+            job_claims.advance(
+                writer, self.job, created=created, updated=updated, unchanged=unchanged, position=position
+            )
+        )
+
+    def report(
+        self,
+        writer: Writer,
+        *,
+        received: int,
+        updated: int,
+        unchanged: int = 0,
+        stage: str | None = None,
+        kept: bool = True,
+    ) -> None:
+        """Say how many of so many are done with; ``kept``: should this try fail, the next one goes on from there.
+
+        Raises:
+            ClaimLostError: the job is not ours any more.
+        """
+        self.hear(
+            job_claims.report(
+                writer,
+                self.job,
+                received=received,
+                updated=updated,
+                unchanged=unchanged,
+                stage=stage,
+                kept=kept,
+            )
+        )
+
+    def finish(self, writer: Writer, result: Mapping[str, Any] | None = None) -> None:
+        """Close the job, in the transaction that does the last of it.
+
+        Raises:
+            ClaimLostError: the job is not ours any more.
+        """
+        self.close(writer, "succeeded", result=result)
+        self.finished = True
+
+    def close(
+        self,
+        writer: Writer,
+        status: str,
+        *,
+        error: str | None = None,
+        result: Mapping[str, Any] | None = None,
+    ) -> None:
+        """End the job.
+
+        Raises:
+            ClaimLostError: the job is not ours any more.
+        """
+        if not job_claims.close(writer, self.job, status, error=error, result=result):
+            self.hear(None)
+
+    def hear(self, cancelled: bool | None) -> None:
+        """Take note of what the job's row says: whether to cancel, or None, that the claim is lost.
+
+        Raises:
+            ClaimLostError: it is.
+        """
+        if cancelled is None:
+            self.lost = True
+            raise ClaimLostError(f"job {self.job.id} is not ours any more")
+        self.cancelled = cancelled
+
+
+class Handler(Protocol):
+    """Does the jobs of a kind."""
+
+    def run(self, work: Work) -> None:
+        """Do the job to its end, which ``work.finish`` says, or until ``work.should_stop``.
+
+        What it raises is a failed try, unless a server is away. It is called again after that, after a stop and
+        after its worker was lost, and goes on from what its transactions left.
+        """
+        ...
+
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Forget what is still staged for a job that failed or was cancelled, in the transaction that says so."""
+        ...

@@ -1,0 +1,188 @@
+"""A judge's verdict as it comes in, and what of it the log keeps: see ``core.verdict``."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from engram.context.errors import InvalidRequestError
+from engram.core.filter.logged_verdict import Expansion, JudgedRound, LoggedVerdict
+from engram.services.auth.scope import Scope
+from engram.storage.corpus import passages
+from engram.storage.database import Reader
+
+WORD = re.compile(r"\w+")
+MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A sentence named by id, or by its passage and its text.
+
+    ``examined``: of a rejected one, with what probability the judge looked at it, in [0.01, 1].
+    """
+
+    sentence_id: int | None = None
+    passage_id: str | None = None
+    text: str | None = None
+    examined: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a judge says of one episode.
+
+    Attributes:
+        supporting: sentences that helped, retrieved or not.
+        rejected: sentences that did not.
+        missed: evidence that retrieval did not return.
+        partial: leave activated sentences that are not named alone, instead of counting them as rejected.
+        retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
+        generation_score: how good the answer was, in [0, 1], where the judge leaves the decision to Engram.
+        supporting_passages: passages that helped as a whole, by external id; their keys learn from
+            it, and their sentences that are not named are left alone.
+        expansions: query expansions, for key evolution.
+        judge: who it says judged; None: whose key it came with.
+        confidence: in [0.01, 1]; divides the observation noise.
+        rounds: of the session that is judged, as the log is to have them.
+    """
+
+    query_id: UUID
+    scope: Scope
+    supporting: Sequence[Named] = ()
+    rejected: Sequence[Named] = ()
+    missed: Sequence[Named] = ()
+    partial: bool = False
+    retrieval_success: bool | None = None
+    generation_success: bool | None = None
+    generation_score: float | None = None
+    supporting_passages: Sequence[str] = ()
+    expansions: Sequence[Expansion] = ()
+    judge: str | None = None
+    confidence: float = 1.0
+    rounds: Sequence[JudgedRound] = ()
+
+    @property
+    def vouches(self) -> bool:
+        """Whether it says that retrieval or generation succeeded, which lets passage keys learn without a look."""
+        return bool(self.retrieval_success or self.generation_success or self.generation_score is not None)
+
+    @property
+    def named(self) -> list[Named]:
+        """All sentences it names, for and against."""
+        return [*self.supporting, *self.rejected, *self.missed]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a verdict's names were found to be.
+
+    Attributes:
+        sentences: those named by id that exist.
+        passages: external id -> passage.
+        texts: passage -> its sentences in order, each with its words.
+    """
+
+    sentences: Collection[int]
+    passages: Mapping[str, int]
+    texts: Mapping[int, Sequence[tuple[int, str]]]
+
+
+def named_by_id(verdict: Verdict) -> Found | None:
+    """What is named, taken on trust; None where more than ids of sentences is, or one of them for and against."""
+    supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
+    rejects = {name.sentence_id for name in verdict.rejected}
+    named = supports | rejects
+    if verdict.supporting_passages or None in named or supports & rejects:
+        return None
+    return Found({sentence for sentence in named if sentence is not None}, {}, {})
+
+
+def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> Found:
+    """What of the verdict's names there is."""
+    named = verdict.named
+    by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
+    external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.supporting_passages)
+    versions = passages.versions(reader, collection_id, external)
+    texts: dict[int, list[tuple[int, str]]] = {}
+    for sentence in passages.sentences_of(reader, collection_id, [found[0] for found in versions.values()]):
+        texts.setdefault(sentence.passage_id, []).append((sentence.id, _plain(sentence.text)))
+    return Found(by_id.keys(), {name: version[0] for name, version in versions.items()}, texts)
+
+
+def resolved(verdict: Verdict, found: Found) -> LoggedVerdict:
+    """The verdict as the log keeps it.
+
+    Raises:
+        InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected.
+    """
+    unknown = sorted(set(verdict.supporting_passages) - found.passages.keys())
+    if unknown:
+        raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
+    helpful = sorted(found.passages[name] for name in set(verdict.supporting_passages))
+    missed = _ids(verdict.missed, found)
+    supports = sorted({*_ids(verdict.supporting, found), *missed})
+    rejects = _examined(verdict.rejected, found)
+    both = sorted(set(supports) & rejects.keys())
+    if both:
+        raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
+    return LoggedVerdict(
+        supports=tuple(supports),
+        rejects=tuple(rejects),
+        missed=tuple(missed),
+        partial=verdict.partial,
+        retrieval_success=verdict.retrieval_success,
+        generation_success=verdict.generation_success,
+        generation_score=verdict.generation_score,
+        passages=tuple(helpful),
+        spared=tuple(sorted(sentence for passage in helpful for sentence, _ in found.texts.get(passage, ()))),
+        expansions=tuple(verdict.expansions),
+        confidence=verdict.confidence,
+        examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
+        rounds=tuple(verdict.rounds),
+    )
+
+
+def _ids(names: Sequence[Named], found: Found) -> list[int]:
+    """The named sentences, in order."""
+    return list(_examined(names, found))
+
+
+def _examined(names: Sequence[Named], found: Found) -> dict[int, float]:
+    """The named sentences in order, each with what probability it was looked at: the largest that is said."""
+    ids: dict[int, float] = {}
+    for name in names:
+        if name.sentence_id is not None:
+            if name.sentence_id not in found.sentences:
+                raise InvalidRequestError(f"There is no sentence {name.sentence_id} in this collection.")
+            ids[name.sentence_id] = max(name.examined, ids.get(name.sentence_id, 0.0))
+            continue
+        passage = found.passages.get(name.passage_id or "")
+        if passage is None:
+            raise InvalidRequestError(f"There is no passage {name.passage_id!r} in this collection.")
+        matching = _matching(name.text or "", found.texts.get(passage, ()))
+        if not matching:
+            raise InvalidRequestError(f"Passage {name.passage_id!r} has no sentence {name.text!r}.")
+        ids |= {sentence: max(name.examined, ids.get(sentence, 0.0)) for sentence in matching}
+    return dict(sorted(ids.items()))
+
+
+def _matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
+    """Sentences, given in plain text, that are ``text``; else, for a judge that splits differently, those that
+    hold it or that it holds whole, if what is held is long enough to tell.
+    """
+    wanted = _plain(text)
+    exact = [sentence for sentence, plain in sentences if plain == wanted]
+    if exact or not wanted:
+        return exact
+    return [
+        sentence
+        for sentence, plain in sentences
+        if (len(wanted) >= MIN_OVERLAP and f" {wanted} " in f" {plain} ")
+        or (len(plain) >= MIN_OVERLAP and f" {plain} " in f" {wanted} ")
+    ]
+
+
+def _plain(text: str) -> str:
+    """The words of a text; a missing full stop makes no other sentence."""
+    return " ".join(WORD.findall(text.casefold()))

@@ -1,0 +1,87 @@
+"""Whom to trust and how far: noises and daily caps of single judges, set beside everybody's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from engram.core.filter.judge_standing import Standing
+from engram.services.auth.scope import Scope
+from engram.services.learning.feedback_policy import Noise
+from engram.storage.corpus import collections
+from engram.storage.database import Database, Reader
+from engram.storage.feedback_log import judge_standings
+from engram.storage.learning import judges
+from engram.storage.learning.judges import JudgeSettings, Known
+
+log = structlog.get_logger(__name__)
+TOMORROW = "9999-12-31"
+"""Or any day after today."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeView:
+    """A judge, what is set for it, the constants by which its next verdicts are applied, and how it agreed so far.
+
+    ``standing`` is what it counts by where nobody vouches for it.
+    """
+
+    known: Known
+    constants: Noise
+    standing: Standing
+
+
+class JudgesService:
+    """Reads and sets what is particular to a judge."""
+
+    def __init__(self, database: Database, noise: Noise) -> None:
+        self._database = database
+        self._noise = noise
+
+    def page(self, scope: Scope, after: str, limit: int) -> list[JudgeView]:
+        """Judges that gave a verdict or that something is set for, in name order, those after ``after``."""
+        with self._database.read() as reader:
+            known = judges.page(reader, scope.collection.id, after, limit)
+            agreed = _standings(reader, scope.collection.id, known)
+        return [JudgeView(one, self._noise.by(one.settings), agreed[one.name]) for one in known]
+
+    def set(
+        self,
+        scope: Scope,
+        judge: str,
+        *,
+        positive: float | None = None,
+        negative: float | None = None,
+        share: float | None = None,
+        contested: float | None = None,
+        comparisons: int | None = None,
+        trusted: bool | None = None,
+    ) -> JudgeView:
+        """Set this for a judge in place of what was set; what was applied before stays as it was applied.
+
+        Args:
+            positive, negative, share, contested, comparisons: see ``Noise``; None: as for every judge.
+            trusted: whether it counts in full, whoever brings its verdicts.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+        """
+        settings = JudgeSettings(positive, negative, share, contested, comparisons, trusted)
+        target = scope.collection
+        with self._database.write() as writer:
+            if not collections.keep(writer, target.id):
+                raise collections.gone(target.name)
+            if settings.said():
+                judges.put(writer, target.id, judge, settings)
+            else:
+                judges.delete(writer, target.id, judge)
+            known = judges.known(writer, target.id, judge)
+            agreed = _standings(writer, target.id, [known])
+        log.info("judge set", collection=target.name, judge=judge, **settings.said())
+        return JudgeView(known, self._noise.by(known.settings), agreed[judge])
+
+
+def _standings(reader: Reader, collection_id: int, known: Sequence[Known]) -> dict[str, Standing]:
+    """How each agreed, up to now: as it counts from tomorrow on."""
+    found = judge_standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known})
+    return {name: standing for (name, _), standing in found.items()}

@@ -1,0 +1,302 @@
+"""Taking verdicts into the log: each once, and those that come at the same time together."""
+
+import hashlib
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+
+import structlog
+
+from engram.context import tenancy
+from engram.context.errors import ForbiddenError, IdempotencyConflictError, UnavailableError, is_out_of_reach
+from engram.core.auth.access_keys import VOUCH
+from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
+from engram.services.auth.encoder import Encoder
+from engram.services.learning.incoming_verdict import Named, Verdict, look_up, named_by_id, resolved
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.feedback_log import event_intake
+from engram.storage.feedback_log.event_intake import NewEvent
+from engram.storage.feedback_log.feedback_events import StoredEvent
+from engram.storage.retrieval import episodes
+from engram.storage.wake_stream import WakeStream
+from engram.telemetry.stages import stage
+
+log = structlog.get_logger(__name__)
+
+TOGETHER = 100
+"""Verdicts that are stored by one statement at most."""
+NAMES_TOGETHER = 5_000
+"""Sentences they name, from which on no further verdict joins them."""
+GATHER_SECONDS = 0.01
+"""How long more are waited for where several came at the same time: no single caller ever waits."""
+LOOKING_UP = 4
+"""Threads for verdicts that name what has to be looked up."""
+
+SAID = [attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds")]
+"""What makes one verdict another than the one before it under its key; rounds are the session's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An event in the log, and whose it is."""
+
+    collection_id: int
+    event: StoredEvent
+
+
+@dataclass(frozen=True, slots=True)
+class _Arriving:
+    """A verdict on its way; ``announced``: a worker is told of it. ``future`` has what comes of it."""
+
+    verdict: Verdict
+    key: str
+    announced: bool
+    future: "Future[Accepted]" = field(default_factory=Future)
+
+    def hash(self) -> bytes:
+        """By which the same verdict is known again."""
+        said = {name: getattr(self.verdict, name) for name in SAID}
+        return hashlib.sha256(json.dumps(said, default=_plain).encode()).digest()
+
+    def settle(self, accept: Callable[[], Accepted]) -> None:
+        """Let whoever waits have what comes of it."""
+        try:
+            self.future.set_result(accept())
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits
+            self.future.set_exception(error)
+
+
+class Intake:
+    """Stores verdicts under their Idempotency-Keys, and announces them.
+
+    A verdict that names sentences by their ids alone, as most do, is checked and stored by one statement together
+    with all others of its kind that wait, in a thread of its own: many callers then need neither many transactions
+    nor many threads that take turns.
+    """
+
+    def __init__(self, database: Database, stream: WakeStream, encoder: Encoder) -> None:
+        self._database = database
+        self._encoder = encoder
+        self._stream = stream
+        self._waiting: deque[_Arriving] = deque()
+        self._state = threading.Lock()
+        self._running = False
+        self._together = ThreadPoolExecutor(1, thread_name_prefix="intake")
+        self._looking_up = ThreadPoolExecutor(LOOKING_UP, thread_name_prefix="intake-look-up")
+
+    def accept(self, verdict: Verdict, key: str, *, announced: bool = True) -> Accepted:
+        """Store the verdict under its key, here; the same verdict again gets the event of then.
+
+        Args:
+            announced: whether a worker is told at once.
+
+        Raises:
+            NotFoundError: the query does not exist.
+            GoneError: the collection does not; one of its name may.
+            InvalidRequestError: a named sentence does not exist, or is both supported and rejected.
+            ForbiddenError: it names another judge than its key does, or vouches without the right.
+            IdempotencyConflictError: the key was used with another verdict.
+            EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
+            UnavailableError: Postgres is out of reach.
+        """
+        self._check(verdict)
+        arriving = _Arriving(verdict, key, announced)
+        known = _known(arriving)
+        [accepted] = [None] if known is None else self._store([known])
+        if accepted is None:
+            return self._look_up(arriving)
+        self._announce([accepted] if announced else [])
+        return accepted
+
+    def submit(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[Accepted]":
+        """As ``accept``, in the background, together with what else is submitted meanwhile.
+
+        Raises:
+            NotFoundError: its scope has no collection.
+            ForbiddenError: as ``accept``.
+            EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
+            UnavailableError: it was closed.
+        """
+        _ = verdict.scope.collection  # if there is none, this verdict alone is told, and none that waits with it
+        self._check(verdict)
+        arriving = _Arriving(verdict, key, announced)
+        try:
+            with self._state:
+                self._waiting.append(arriving)
+                if not self._running:
+                    self._together.submit(self._run)
+                    self._running = True
+        except RuntimeError as error:
+            raise UnavailableError("This process is ending.") from error
+        return arriving.future
+
+    def _check(self, verdict: Verdict) -> None:
+        """Expansions are embedded when the verdict is applied; all else that it teaches has its vectors already."""
+        verdict.scope.judge(verdict.judge)
+        if verdict.vouches and not verdict.scope.may(VOUCH):
+            raise ForbiddenError(
+                "To say that retrieval or generation succeeded takes a key with the scope `vouch`."
+            )
+        if verdict.expansions:
+            self._encoder.check(verdict.scope.collection)
+
+    def close(self) -> None:
+        """Accept nothing more; what was submitted and nobody waits for any more is left."""
+        self._together.shutdown(wait=False)
+        self._looking_up.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        """Store what waits until nothing does."""
+        several = False
+        while True:
+            if several and len(self._waiting) < TOGETHER:
+                time.sleep(GATHER_SECONDS)
+            with self._state:
+                if not self._waiting:
+                    self._running = False
+                    return
+                several = len(self._waiting) > 1
+            taken = self._next()
+            try:
+                self._take(taken)
+            except UnavailableError as error:
+                _fail(taken, error)
+            except Exception as error:  # whatever it is, nobody waits for ever
+                log.exception("verdicts not stored")
+                _fail(taken, error)
+
+    def _next(self) -> list[_Arriving]:
+        """Some of those that wait, in order, but for those whose callers have gone."""
+        taken: list[_Arriving] = []
+        names = 0
+        while self._waiting and len(taken) < TOGETHER and names < NAMES_TOGETHER:
+            arriving = self._waiting.popleft()
+            if arriving.future.set_running_or_notify_cancel():
+                taken.append(arriving)
+                names += len(arriving.verdict.named)
+        return taken
+
+    def _take(self, taken: Sequence[_Arriving]) -> None:
+        """Store these together as far as that does, and leave the others to themselves."""
+        known = {at: event for at, arriving in enumerate(taken) if (event := _known(arriving)) is not None}
+        found: dict[int, Accepted | None] = {}
+        try:
+            found = dict(zip(known, self._store(list(known.values())), strict=True))
+        except Exception as error:
+            if is_out_of_reach(error):
+                raise
+            log.exception("verdicts not stored together", verdicts=len(known))  # one is at fault: each by itself
+        announced = []
+        for at, arriving in enumerate(taken):
+            accepted = found.get(at)
+            if accepted is None:
+                self._looking_up.submit(arriving.settle, partial(self._look_up, arriving))
+                continue
+            arriving.future.set_result(accepted)
+            if arriving.announced:
+                announced.append(accepted)
+        self._announce(announced)
+
+    def _look_up(self, arriving: _Arriving) -> Accepted:
+        """As ``_looked_up``, for the tenant of whoever gives the verdict."""
+        with tenancy.of(arriving.verdict.scope.principal.tenant):
+            return self._looked_up(arriving)
+
+    def _looked_up(self, arriving: _Arriving) -> Accepted:
+        """Find what the verdict names and store it, or find what was stored under its key before.
+
+        Raises:
+            As ``accept``.
+        """
+        verdict, key, target = arriving.verdict, arriving.key, arriving.verdict.scope.collection
+        principal = verdict.scope.principal.name
+        with self._database.read() as reader:
+            met = event_intake.arrival(reader, target.id, principal, key, verdict.query_id)
+            if met is None:
+                raise collections.gone(target.name)
+            if met.first is not None:
+                return _checked(arriving, Accepted(target.id, met.first))
+            if not met.has_episode:
+                raise episodes.missing(verdict.query_id)
+            found = look_up(reader, target.id, verdict)
+        [accepted] = self._store([_new(arriving, resolved(verdict, found))])
+        if accepted is not None:
+            self._announce([accepted] if arriving.announced else [])
+            return accepted
+        with self._database.read() as reader:  # the same key, at the same time
+            first = event_intake.by_key(reader, target.id, principal, key)
+        if first is None:
+            raise collections.gone(target.name)
+        return _checked(arriving, Accepted(target.id, first))
+
+    def _store(self, events: Sequence[NewEvent]) -> list[Accepted | None]:
+        """Store events, those that can be: see ``storage.log.intake.accept``."""
+        if not events:
+            return []
+        stored: dict[int, tuple[int, StoredEvent] | None] = {}
+        for tenant in dict.fromkeys(event.tenant for event in events):
+            own = [at for at, event in enumerate(events) if event.tenant == tenant]
+            with tenancy.of(tenant), stage("accept"), self._database.write_once() as writer:
+                stored |= zip(own, event_intake.accept(writer, [events[at] for at in own]), strict=True)
+        accepted = [None if one is None else Accepted(*one) for one in (stored[at] for at in range(len(events)))]
+        for one in accepted:
+            if one is not None:
+                log.info(
+                    "feedback accepted",
+                    event_id=one.event.id,
+                    query_id=str(one.event.query_id),
+                    judge=one.event.judge,
+                )
+        return accepted
+
+    def _announce(self, accepted: Sequence[Accepted]) -> None:
+        if accepted:
+            self._stream.wake([(one.collection_id, one.event.id) for one in accepted])
+
+
+def _known(arriving: _Arriving) -> NewEvent | None:
+    """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
+    found = named_by_id(arriving.verdict)
+    return None if found is None else _new(arriving, resolved(arriving.verdict, found), sorted(found.sentences))
+
+
+def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewEvent:
+    given = arriving.verdict
+    scope = given.scope
+    judge, trusted = scope.judge(given.judge)
+    return NewEvent(
+        scope.collection.id,
+        given.query_id,
+        arriving.key,
+        arriving.hash(),
+        judge,
+        verdict,
+        sentences,
+        principal=scope.principal.name,
+        tenant=scope.principal.tenant,
+        trusted=trusted,
+    )
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for."""
+    return asdict(value) if isinstance(value, Named | Expansion) else str(value)
+
+
+def _checked(arriving: _Arriving, accepted: Accepted) -> Accepted:
+    """What is in the log under the key, if it is this verdict."""
+    if accepted.event.body_hash != arriving.hash():
+        raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")
+    return accepted
+
+
+def _fail(taken: Sequence[_Arriving], error: Exception) -> None:
+    for arriving in taken:
+        if not arriving.future.done():
+            arriving.future.set_exception(error)

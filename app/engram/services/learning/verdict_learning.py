@@ -1,0 +1,286 @@
+"""Learning from verdicts: each event is applied once, in one transaction with its audit."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import structlog
+
+from engram.context.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
+from engram.core.filter.judge_standing import NEWCOMERS
+from engram.core.filter.states import AUDITED, AuditRows, question_hash
+from engram.core.ranking.ranking_weights import Believed
+from engram.providers.ranking_prior import RankingPrior, RankingPriors
+from engram.services.feedback_log.weight_terms import Said, observed
+from engram.services.learning.feedback_policy import Noise
+from engram.services.learning.verdict_batch import Batch, Targets
+from engram.services.passage_keys.attribution import Attribution
+from engram.services.passage_keys.key_evolution import EvolveService
+from engram.storage.corpus import collections, passages
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.feedback_log import feedback_events, judge_standings
+from engram.storage.feedback_log.feedback_events import PendingEvent
+from engram.storage.feedback_log.judge_standings import Reworded
+from engram.storage.learning import judges, learned_weights, sentence_memories
+from engram.storage.learning.learned_weights import WeightTerm
+from engram.telemetry import metrics
+from engram.telemetry.stages import stage
+
+log = structlog.get_logger(__name__)
+
+MAX_MOVES = 5
+WEIGHTS = "weights"
+KEYS = "keys"
+
+
+class _TakenError(Exception):
+    """Another worker applies events to the collection."""
+
+
+class _MovedError(Exception):
+    """Vectors that were read or made for these events are not comparable with the collection's any more."""
+
+
+class LearnService:
+    """Applies accepted verdicts to memories and supports; what the feedback worker runs."""
+
+    def __init__(
+        self,
+        database: Database,
+        noise: Noise,
+        priors: RankingPriors,
+        attribution: Attribution,
+        evolve: EvolveService,
+        *,
+        max_attempts: int,
+    ) -> None:
+        self._database = database
+        self._attribution = attribution
+        self._evolve = evolve
+        self._priors = priors
+        self._noise = noise
+        self._max_attempts = max_attempts
+
+    def apply_alone(self, collection_id: int, events: Sequence[int]) -> int | None:
+        """As ``apply``, for workers: None, and nothing done, while another one applies events to the collection.
+
+        So no two wait for each other's rows, and collections spread over workers. An event that its caller waits
+        for is applied beside them: rows are locked in one order, so that this is slower and no less right.
+        """
+        try:
+            return self.apply(collection_id, events, alone=True)
+        except _TakenError:
+            return None
+
+    def apply(self, collection_id: int, events: Sequence[int], *, alone: bool = False) -> int:
+        """Apply those of the events that still wait, all at once; how many there were.
+
+        If the batch fails for anything but a lost database, its events are tried one by one, so that one that
+        cannot be applied, or not in the time a statement has, is found, noted and in the end parked, and holds
+        nobody else back. One whose expansions another encoder is to embed waits for a worker that runs it.
+
+        Raises:
+            UnavailableError: Postgres is out of reach; the events keep waiting.
+        """
+        try:
+            return self._apply(collection_id, events, alone=alone)
+        except _TakenError:
+            raise
+        except Exception as error:
+            if is_out_of_reach(error):
+                raise
+            if len(events) > 1:
+                return sum(self.apply(collection_id, [event], alone=alone) for event in sorted(events))
+            if isinstance(error, EmbeddingSpaceMismatchError):
+                self._leave(collection_id, events[0], error.detail)
+                return 0
+            log.exception("event not applied", event_id=events[0])
+            self._note_failure(collection_id, events[0], f"{type(error).__name__}: {error}")
+            return 0
+
+    def _leave(self, collection_id: int, event: int, reason: str) -> None:
+        log.warning("event left to another worker", event_id=event, reason=reason)
+        with self._database.write_once() as writer:
+            feedback_events.say_why(writer, collection_id, event, reason)
+
+    def _note_failure(self, collection_id: int, event: int, reason: str) -> None:
+        with self._database.write() as writer:
+            parked = feedback_events.record_failure(writer, collection_id, event, reason, self._max_attempts)
+        metrics.ended_verdicts([("parked" if parked else "failed", 1)])
+        if parked:
+            log.error("feedback parked", collection_id=collection_id, event_id=event, reason=reason)
+
+    def apply_overdue(self, age_seconds: float, limit: int) -> int:
+        """Apply events whose wake-up was lost and that another encoder need not embed; how many there were."""
+        with self._database.read() as reader:
+            overdue = feedback_events.overdue(reader, age_seconds, limit, self._attribution.encoder.fingerprints)
+        by_collection: dict[int, list[int]] = {}
+        for collection_id, event in overdue:
+            by_collection.setdefault(collection_id, []).append(event)
+        return sum(self._apply_apart(collection_id, waiting) for collection_id, waiting in by_collection.items())
+
+    def _apply_apart(self, collection_id: int, events: Sequence[int]) -> int:
+        """Apply one collection's events; what is wrong with it does not keep the others waiting."""
+        try:
+            return self.apply_alone(collection_id, events) or 0
+        except UnavailableError:
+            raise
+        except Exception:
+            log.exception("collection not learned", collection_id=collection_id)
+            return 0
+
+    def _apply(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
+        for _ in range(MAX_MOVES):
+            try:
+                return self._apply_in(collection_id, events, alone=alone)
+            except _MovedError:
+                self._attribution.ask_anew(collection_id, events)
+        raise UnavailableError("The collection is given other vectors again and again.")
+
+    def _apply_in(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
+        """Apply the events by vectors of the space that the collection is in.
+
+        Raises:
+            _TakenError: it is to be alone, and another worker is at the collection.
+            _MovedError: the questions' vectors are of another one, or the expansions' are.
+        """
+        with stage("attribute"):
+            frozen = KEYS in self._noise.frozen
+            units, space = ({}, None) if frozen else self._attribution.prepare(collection_id, events)
+        with stage("learn"), self._database.write() as writer:
+            kind = collections.keep_and_tell_kind(writer, collection_id)
+            if kind is None:
+                return 0
+            if alone and not collections.claim_learning(writer, collection_id):
+                raise _TakenError
+            collections.lock_learning(writer, collection_id, alone=False)
+            pending = feedback_events.lock_pending(writer, collection_id, events)
+            if not pending:
+                return 0
+            if any(event.space != event.served or space not in {event.served, None} for event in pending):
+                raise _MovedError
+            targets = {event.id: event.verdict.targets(event.activated) for event in pending}
+            noises = self._noises(writer, collection_id, pending, targets)
+            teaching = WEIGHTS not in self._noise.frozen
+            application = Batch(writer, collection_id, noises, pending, targets)
+            locked = application.lock()
+            holders = self._holders(writer, collection_id, pending, targets) if teaching else {}
+            prior = self._priors.of_kind(kind)
+            with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
+                audit = application.run(locked)
+                sentence_memories.record(writer, collection_id, audit)
+                taught = self._terms(pending, targets, noises, holders, prior) if teaching else {}
+            if units:
+                known = [event for event in pending if not noises[event.id].is_new]
+                self._attribution.credit(writer, collection_id, known, targets, units)
+            for believed, terms in taught.items():
+                against = application.contested
+                heard = [replace(term, contested=True) if term.event_id in against else term for term in terms]
+                learned_weights.add(writer, collection_id, believed, heard)
+            feedback_events.mark_applied(
+                writer, collection_id, {event.id: locked.questions[event.id] for event in pending}, noises
+            )
+        _count(pending, audit, application.contested, noises)
+        moved = dict(
+            zip(*(column.tolist() for column in np.unique(audit.event_ids, return_counts=True)), strict=True)
+        )
+        for event in pending:
+            log.info("feedback applied", event_id=event.id, rows=moved.get(event.id, 0))
+        if units:
+            self._evolve_if_due(collection_id)
+        return len(pending)
+
+    def _noises(
+        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
+    ) -> dict[int, Noise]:
+        """By what each event is applied: its judge's constants, and less where nobody vouched for the judge."""
+        set_for = judges.find(reader, collection_id, {event.judge for event in events})
+        noises = {event.id: self._noise.by(set_for.get(event.judge)) for event in events}
+        named = {judge for judge, own in set_for.items() if own.trusted}
+        unknown = [event for event in events if not event.trusted and event.judge not in named]
+        if not unknown:
+            return noises
+        of = judge_standings.standings(reader, collection_id, {(event.judge, event.day) for event in unknown})
+        noises |= {event.id: noises[event.id].of_new(of[event.judge, event.day]) for event in unknown}
+        said = [
+            Reworded(
+                event.id,
+                NEWCOMERS if noises[event.id].is_new else event.judge,
+                question_hash(event.question),
+                event.embedding,
+                dict(targets[event.id]),
+            )
+            for event in unknown
+        ]
+        reworded = judge_standings.against_near(reader, collection_id, said)
+        return noises | {event: noises[event].reworded() for event in reworded}
+
+    def _evolve_if_due(self, collection_id: int) -> None:
+        """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
+        try:
+            with stage("evolve"):
+                self._evolve.evolve_if_due(collection_id)
+        except UnavailableError as error:
+            log.warning("keys not evolved", collection_id=collection_id, error=error.detail)
+        except Exception:
+            log.exception("keys not evolved", collection_id=collection_id)
+
+    def weight_terms(
+        self,
+        writer: Writer,
+        collection_id: int,
+        events: Sequence[PendingEvent],
+        targets: Targets,
+        noises: Mapping[int, Noise],
+    ) -> dict[Believed, list[WeightTerm]]:
+        """What the events say of the weights of each model, if any says something; in the order of locking."""
+        prior = self._priors.of_kind(collections.by_id(writer, collection_id).corpus_kind)
+        holders = self._holders(writer, collection_id, events, targets)
+        return self._terms(events, targets, noises, holders, prior)
+
+    def _holders(
+        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
+    ) -> dict[int, int]:
+        """Sentence -> its passage, of those that the events say something of weights by."""
+        judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in targets[event.id]})
+        return passages.holders(reader, collection_id, judged)
+
+    def _terms(
+        self,
+        events: Sequence[PendingEvent],
+        targets: Targets,
+        noises: Mapping[int, Noise],
+        holders: Mapping[int, int],
+        prior: RankingPrior,
+    ) -> dict[Believed, list[WeightTerm]]:
+        said = [
+            Said.of(event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing))
+            for event in events
+            for own in (noises[event.id],)
+        ]
+        taught: dict[Believed, list[WeightTerm]] = {}
+        for believed, began in sorted(prior.priors.items(), key=lambda pair: pair[0]):
+            for event, one, seen in zip(events, said, observed(believed, began, said), strict=True):
+                if seen is not None:
+                    cap = noises[event.id].comparisons
+                    taught.setdefault(believed, []).append(
+                        WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, one.noise, seen.surprise)
+                    )
+        return taught
+
+
+def _count(
+    events: Sequence[PendingEvent],
+    audit: AuditRows,
+    contested: Collection[int],
+    noises: Mapping[int, Noise],
+) -> None:
+    """Tell of events that were applied."""
+    metrics.ended_verdicts([("applied", len(events)), ("contested", len(contested))])
+    for event in events:
+        metrics.VERDICT_SECONDS.observe(event.waited_seconds)
+        metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)
+    for channel in np.unique(audit.channels).tolist():
+        of = audit.channels == channel
+        metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[of])
+        metrics.PERPLEXITY.labels(AUDITED[channel]).observe_all(audit.perplexities_after[of])

@@ -1,0 +1,284 @@
+"""Backups: a database as one snapshot shows it, in a folder that is there whole or not at all, and the way back."""
+
+import hashlib
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from engram import __version__
+from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
+from engram.providers import database_dump
+from engram.storage.database import Database
+from engram.storage.maintenance import database_contents
+from engram.storage.maintenance.schema_standing import standing
+
+FORMAT = 1
+DATA, MANIFEST = "data.dump", "manifest.json"
+UNFINISHED = ".unfinished"
+LOCKS = ("backup", "maintenance", "retention")
+"""Held meanwhile: what rebuilds indexes or drops tables would wait for the backup, and others for that."""
+LOCK_SECONDS = 60.0
+SPEAK_SECONDS = 30.0
+PIECE_BYTES = 4 * 1024 * 1024
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much."""
+
+
+def no_progress(_what: str, _done: int, _of: int) -> None:
+    """For whoever does not look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a backup holds.
+
+    Attributes:
+        rows: table -> its rows.
+        collections: with the encoders that their vectors are of.
+        sha256, bytes: of the data.
+        schema: revision of the schema.
+    """
+
+    format: int
+    engram: str
+    made_at: str
+    postgres: str
+    pgvector: str | None
+    schema: str | None
+    bytes: int
+    sha256: str
+    rows: Mapping[str, int]
+    collections: Sequence[Mapping[str, Any]]
+
+
+class BackupService:
+    """Makes backups of one database and puts them back."""
+
+    def __init__(self, database: Database, url: str, programs: Path | None = None) -> None:
+        """``url``: of the database; ``programs``: the folder of Postgres's own, by default the embedded one's."""
+        self._database = database
+        self._url = url
+        self._programs = programs
+
+    def backup(
+        self, target: Path, progress: Progress = no_progress, should_stop: Callable[[], bool] = lambda: False
+    ) -> Manifest:
+        """Copy the database into the new folder ``target``, while it is read and written.
+
+        Until all of it is on the disk the folder has another name, so that nothing unfinished looks whole.
+
+        Raises:
+            ConflictError: there is something at ``target``.
+            ConfigurationError: the database cannot be copied.
+            UnavailableError: Postgres is out of reach, others maintain it for too long, or it was told to stop.
+        """
+        target = target.absolute()
+        if target.exists():
+            raise ConflictError(f"There is something at {target} already.")
+        unfinished = target.with_name(target.name + UNFINISHED)
+        with self._alone():
+            shutil.rmtree(unfinished, ignore_errors=True)  # of one that was killed: nobody else is at it
+            unfinished.mkdir(parents=True, mode=0o700)
+            try:
+                manifest = self._write(unfinished, progress, should_stop)
+                unfinished.rename(target)
+                _sync(target.parent)
+            except BaseException:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                raise
+        return manifest
+
+    def _write(self, folder: Path, progress: Progress, should_stop: Callable[[], bool]) -> Manifest:
+        spoken, dumped = threading.Event(), 0
+        tables: list[str] = []
+
+        def heard(line: str) -> None:
+            nonlocal dumped
+            if "last built-in OID" in line:  # which it says once it sees the snapshot
+                spoken.set()
+            if "dumping contents of table" in line:
+                dumped += 1
+                progress("tables copied", min(dumped, len(tables)), len(tables))
+
+        with self._database.write_long(should_stop) as reader:
+            versions, tables = database_contents.versions(reader), database_contents.tables(reader)
+            made, snapshot = database_contents.collections(reader), database_contents.exported(reader)
+            began = _Dump(self._url, folder / DATA, snapshot, heard, should_stop, self._programs)
+            try:
+                rows = database_contents.rows_of(reader, tables)
+            finally:
+                began.wait_for(spoken)
+        sha256 = began.result()
+        manifest = Manifest(
+            format=FORMAT,
+            engram=__version__,
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            postgres=versions.postgres,
+            pgvector=versions.pgvector,
+            schema=versions.schema,
+            bytes=(folder / DATA).stat().st_size,
+            sha256=sha256,
+            rows=rows,
+            collections=[asdict(one) for one in made],
+        )
+        with (folder / MANIFEST).open("x", encoding="utf-8") as file:
+            json.dump(asdict(manifest), file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        _sync(folder)
+        return manifest
+
+    def restore(self, source: Path, *, replace: bool = False, progress: Progress = no_progress) -> Manifest:
+        """Put a backup back into the database, which is migrated to the backup's schema or an empty one's.
+
+        What is put back has the rows that the backup counted, or the transaction is undone.
+
+        Args:
+            replace: the database may hold collections, which are gone then.
+
+        Raises:
+            ConfigurationError: the backup is not whole, or of another version, or cannot be put into this database.
+            ConflictError: the database holds collections, or others are connected to it.
+            UnavailableError: Postgres is out of reach.
+        """
+        manifest = read(source)
+        check(source, manifest, progress)
+        with self._database.read() as reader:
+            if others := database_contents.others(reader):
+                raise ConflictError(f"{others} others are connected to the database; stop the API and all workers.")
+            if standing(reader) != "current" or database_contents.versions(reader).schema != manifest.schema:
+                raise ConfigurationError(
+                    f"The backup has schema {manifest.schema}, another than this version of Engram: restore it "
+                    f"with Engram {manifest.engram}, then migrate."
+                )
+            if database_contents.collections(reader) and not replace:
+                raise ConflictError("The database holds collections; --replace removes them.")
+        done = 0
+
+        def heard(line: str) -> None:
+            nonlocal done
+            if "processing data for table" in line:
+                done += 1
+                progress("tables put back", min(done, len(manifest.rows)), len(manifest.rows))
+
+        self._database.close()  # their sessions know types that are about to be made anew
+        database_dump.restore(self._url, source / DATA, heard=heard, programs=self._programs)
+        with self._database.administer() as administrator:
+            database_contents.analyse(administrator)
+            found = database_contents.rows_of(administrator, database_contents.tables(administrator))
+        if found != manifest.rows:
+            different = sorted(table for table in found if found[table] != manifest.rows.get(table))
+            raise ConfigurationError(f"These tables do not have the rows that the backup counted: {different}.")
+        return manifest
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else makes a backup, rebuilds indexes or drops weeks for the block."""
+        with self._held(list(LOCKS), time.monotonic() + LOCK_SECONDS):
+            yield
+
+    @contextmanager
+    def _held(self, names: list[str], until: float) -> Iterator[None]:
+        if not names:
+            yield
+            return
+        while True:
+            with self._database.hold_lock(names[0]) as held:
+                if held:
+                    with self._held(names[1:], until):
+                        yield
+                    return
+            if time.monotonic() > until:
+                raise UnavailableError(f"Another process has been at {names[0]} for a minute; try again later.")
+            time.sleep(0.5)
+
+
+class _Dump:
+    """A dump under way in a thread of its own."""
+
+    def __init__(
+        self,
+        url: str,
+        target: Path,
+        snapshot: str,
+        heard: database_dump.Heard,
+        should_stop: database_dump.Stop,
+        programs: Path | None,
+    ) -> None:
+        self._sha256: str | None = None
+        self._error: BaseException | None = None
+
+        def run() -> None:
+            try:
+                self._sha256 = database_dump.dump(url, target, snapshot, heard, should_stop, programs)
+            except BaseException as error:  # noqa: BLE001 - raised by whoever waits for the result
+                self._error = error
+
+        self._thread = threading.Thread(target=run, name="dump", daemon=True)
+        self._thread.start()
+
+    def wait_for(self, event: threading.Event) -> None:
+        """Wait for the event, or for the end if that comes before it."""
+        until = time.monotonic() + SPEAK_SECONDS
+        while self._thread.is_alive() and not event.wait(0.1) and time.monotonic() < until:
+            pass
+
+    def result(self) -> str:
+        """The data's SHA-256, at the end."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        assert self._sha256 is not None  # noqa: S101 - it is one or the other
+        return self._sha256
+
+
+def read(folder: Path) -> Manifest:
+    """What a backup says that it holds.
+
+    Raises:
+        ConfigurationError: this is none, or one of another version.
+    """
+    try:
+        said = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if said["format"] != FORMAT:
+            raise ConfigurationError(f"{folder} is a backup of format {said['format']}, which is not known here.")
+        return Manifest(**said)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{folder} is no backup: its {MANIFEST} cannot be read ({error}).") from error
+
+
+def check(folder: Path, manifest: Manifest, progress: Progress = no_progress) -> None:
+    """See that the data are those that the backup was made of.
+
+    Raises:
+        ConfigurationError: they are not.
+    """
+    digest, done = hashlib.sha256(), 0
+    try:
+        with (folder / DATA).open("rb") as file:
+            while piece := file.read(PIECE_BYTES):
+                digest.update(piece)
+                done += len(piece)
+                progress("MiB checked", done // 2**20, manifest.bytes // 2**20)
+    except OSError as error:
+        raise ConfigurationError(f"{folder} is no whole backup: {DATA}: {error.strerror}.") from error
+    if digest.hexdigest() != manifest.sha256:
+        raise ConfigurationError(f"{folder / DATA} is not what the backup was made of: its SHA-256 differs.")
+
+
+def _sync(folder: Path) -> None:
+    """Have the folder's entries on the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,294 @@
+"""A look at everything that can be wrong with an installation, with what to do about it."""
+
+import os
+import resource
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import httpx
+
+from engram import __version__
+from engram.config.settings import Settings
+from engram.context.errors import EngramError
+from engram.services.auth.encoder import Encoder
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.maintenance import (
+    database_contents,
+    gauge_queries,
+    index_recall,
+    schema_drift,
+    table_statistics,
+    vector_indexes,
+)
+from engram.storage.maintenance.backlog import backlog
+from engram.storage.maintenance.schema_standing import standing
+from engram.storage.wake_stream import WakeStream
+
+Verdict = Literal["ok", "warning", "wrong"]
+LEAST_POSTGRES = 16
+LEAST_PGVECTOR = (0, 8)
+SOUND_PGVECTOR = (0, 8, 4)
+"""The first that builds HNSW indexes without the faults that its changelog names for 0.8.3 and 0.8.4."""
+LEAST_REDIS = (6, 2)
+LATE_SECONDS = 300.0
+SKEW_SECONDS = 2.0
+LEAST_DISK_BYTES = 512 * 2**20
+FILES_BESIDE = 200
+"""Descriptors that a process needs besides those of its clients."""
+LLM_SECONDS = 5.0
+REPLICA_SECONDS = 2.0
+"""Within which it should have replayed what the primary had written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of one thing; ``remedy`` is what to do, empty where nothing is."""
+
+    thing: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+
+
+class DoctorService:
+    """Looks; it changes nothing."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        stream: WakeStream,
+        encoder: Callable[[], Encoder],
+        check_dimension: Callable[[], None],
+    ) -> None:
+        """``encoder`` loads it when it is called; ``check_dimension`` raises what is wrong with its vectors'."""
+        self._settings = settings
+        self._database = database
+        self._stream = stream
+        self._encoder = encoder
+        self._check_dimension = check_dimension
+
+    def examine(self) -> Iterator[Finding]:
+        """One finding after the other."""
+        yield Finding("version", "ok", f"Engram {__version__}")
+        looks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
+            ("settings", self._variables),
+            ("files", self._files),
+            ("disk", self._disk),
+            ("redis", self._redis),
+            ("postgres", self._postgres),
+            ("replica", self._replica),
+            ("schema", self._schema),
+            ("encoder", self._vectors),
+            ("clocks", self._clocks),
+            ("work", self._work),
+            ("indexes", self._indexes),
+            ("statistics", self._statistics),
+            ("llm", self._llm),
+        ]
+        for thing, look in looks:
+            try:
+                yield from look()
+            except EngramError as error:
+                yield Finding(thing, "wrong", error.detail, "docs/operations.md")
+
+    def _variables(self) -> Iterator[Finding]:
+        known = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"ENGRAM_EVALUATION_DATA"}
+        unknown = sorted(name for name in os.environ if name.startswith("ENGRAM_") and name not in known)
+        if unknown:
+            yield Finding("settings", "warning", f"not settings: {', '.join(unknown)}", "docs/settings.md has them")
+        else:
+            yield Finding("settings", "ok", "no unknown variables")
+
+    def _files(self) -> Iterator[Finding]:
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        needed = self._settings.max_connections + FILES_BESIDE
+        if limit < needed:
+            yield Finding("files", "warning", f"{limit} open files allowed, {needed} needed", "raise ulimit -n")
+        else:
+            yield Finding("files", "ok", f"{limit} open files allowed")
+
+    def _disk(self) -> Iterator[Finding]:
+        folder = self._settings.data_dir.absolute()
+        while not folder.exists():
+            folder = folder.parent
+        free = shutil.disk_usage(folder).free
+        size = 0
+        if self._settings.database_url is None:
+            with self._database.read() as reader:
+                size = gauge_queries.counts(reader).database_bytes
+        said = f"{_gib(free)} free at {folder}"
+        if free < LEAST_DISK_BYTES:
+            yield Finding("disk", "wrong", said, "make room: writes fail when it is full")
+        elif free < size:
+            yield Finding("disk", "warning", f"{said}, the database has {_gib(size)}", "backups go elsewhere")
+        else:
+            yield Finding("disk", "ok", said)
+
+    def _redis(self) -> Iterator[Finding]:
+        version = self._stream.version()
+        if version is None:
+            yield Finding("redis", "wrong", "out of reach", "start it, or correct REDIS_URL; learning is delayed")
+        elif numbers(version) < LEAST_REDIS:
+            yield Finding("redis", "wrong", version, "6.2 or newer is needed")
+        else:
+            yield Finding("redis", "ok", version)
+
+    def _postgres(self) -> Iterator[Finding]:
+        with self._database.read() as reader:
+            found, indexed = database_contents.versions(reader), bool(gauge_queries.vector_indexes(reader))
+        old = numbers(found.postgres) < (LEAST_POSTGRES,)
+        remedy = f"{LEAST_POSTGRES} or newer is needed" if old else ""
+        yield Finding("postgres", "wrong" if old else "ok", found.postgres, remedy)
+        vector = found.pgvector or "not there"
+        if found.pgvector is None or numbers(vector) < LEAST_PGVECTOR:
+            yield Finding("pgvector", "wrong", vector, "0.8 or newer is needed, rather 0.8.4")
+        elif numbers(vector) < SOUND_PGVECTOR:
+            yield Finding(
+                "pgvector",
+                "wrong" if indexed else "warning",
+                f"{vector}, whose HNSW indexes may be corrupt",
+                "install 0.8.4 or newer, ALTER EXTENSION vector UPDATE" + indexed * ", engram maintain --force",
+            )
+        else:
+            yield Finding("pgvector", "ok", vector)
+
+    def _replica(self) -> Iterator[Finding]:
+        replica = self._database.replica
+        if replica is None:
+            yield Finding("replica", "ok", "none configured")
+            return
+        ends = time.monotonic() + REPLICA_SECONDS
+        while (seen := replica.look()).standing == "stale" and time.monotonic() < ends:
+            time.sleep(0.05)
+        if seen.standing == "ok":
+            yield Finding("replica", "ok", "replays what the primary writes")
+        else:
+            remedy = "start it, or correct READ_DATABASE_URL; queries are read on the primary meanwhile"
+            yield Finding("replica", "wrong", seen.standing, remedy)
+
+    def _schema(self) -> Iterator[Finding]:
+        with self._database.read() as reader:
+            stands = standing(reader)
+        if stands == "behind":
+            yield Finding("schema", "wrong", "of an earlier version", "engram migrate")
+            return
+        lacking = schema_drift.missing(self._database) if stands == "current" else []
+        if lacking:
+            yield Finding("schema", "wrong", f"lacks {', '.join(lacking)}", "restore a backup, or make it anew")
+        elif stands == "newer":
+            yield Finding("schema", "warning", "of a later version", "run that version")
+        else:
+            yield Finding("schema", "ok", "as this version makes it")
+
+    def _vectors(self) -> Iterator[Finding]:
+        run = self._encoder().id
+        self._check_dimension()
+        with self._database.read() as reader:
+            others = collections.of_other_encoders(reader, self._encoder().fingerprints, 4)
+        if others:
+            named = ", ".join(f"{other.name} ({other.encoder_model})" for other in others[:3])
+            yield Finding("encoder", "warning", f"{run.model}; of others: {named}", "run those for them")
+        else:
+            yield Finding("encoder", "ok", f"{run.model}, {run.fingerprint[:12]}")
+
+    def _clocks(self) -> Iterator[Finding]:
+        before = time.time()
+        with self._database.read() as reader:
+            there = reader.scalar("SELECT extract(epoch FROM clock_timestamp())::float8")
+        apart = {"Postgres": _apart(there, before, time.time())}
+        before = time.time()
+        clock = self._stream.clock()
+        if clock is not None:
+            apart["Redis"] = _apart(clock, before, time.time())
+        worst = max(apart, key=lambda name: apart[name])
+        if apart[worst] > SKEW_SECONDS:
+            yield Finding("clocks", "warning", f"{worst}'s is {apart[worst]:.0f} s off", "keep clocks by NTP")
+        else:
+            yield Finding("clocks", "ok", "agree")
+
+    def _work(self) -> Iterator[Finding]:
+        with self._database.read() as reader:
+            waiting, counts = backlog(reader), gauge_queries.counts(reader)
+        workers = self._stream.workers()
+        if workers:
+            yield Finding("workers", "ok", f"{workers} at work")
+        elif workers == 0:
+            yield Finding(
+                "workers", "wrong", "none has beaten lately", "engram worker; nothing is learned meanwhile"
+            )
+        late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0)
+        if late > LATE_SECONDS:
+            yield Finding("backlog", "wrong", f"the oldest waits for {late:.0f} s", "more workers; engram jobs")
+        else:
+            yield Finding("backlog", "ok", f"{counts.pending} verdicts wait")
+        if counts.parked:
+            yield Finding("parked", "warning", f"{counts.parked} verdicts", "engram parked, engram retry")
+
+    def _indexes(self) -> Iterator[Finding]:
+        with self._database.read() as reader:
+            left, built = vector_indexes.leftovers(reader), vector_indexes.indexes(reader)
+            held = vector_indexes.held(reader)
+            poor = index_recall.below(reader, self._settings.maintenance_recall)
+        invalid = [index.name for index in built if not index.valid]
+        have = {(index.collection_id, index.table) for index in built}
+        limit = self._settings.exact_search_limit
+        lacking = [row for row in held if row.rows > limit and (row.collection_id, row.table) not in have]
+        found = [f"not valid: {', '.join(invalid)}"] if invalid else []
+        found += [f"left behind: {', '.join(left)}"] if left else []
+        found += [f"{len(lacking)} large tables of collections have none"] if lacking else []
+        found += [f"that of {name}'s {table}s finds {recall:.3f} of the nearest" for name, table, recall in poor]
+        if found:
+            yield Finding("indexes", "wrong" if invalid else "warning", "; ".join(found), "engram maintain")
+        else:
+            yield Finding("indexes", "ok", f"{len(built)} vector indexes, all valid")
+
+    def _statistics(self) -> Iterator[Finding]:
+        with self._database.read() as reader:
+            outgrown = table_statistics.outgrown(reader)
+        if outgrown:
+            said = f"the planner knows too little of {', '.join(outgrown)}"
+            yield Finding("statistics", "warning", said, "a worker sees to it; or ANALYZE")
+        else:
+            yield Finding("statistics", "ok", "the planner's are up to date")
+
+    def _llm(self) -> Iterator[Finding]:
+        url = self._settings.llm_base_url
+        if url is None:
+            yield Finding("llm", "ok", "none configured")
+            return
+        key = self._settings.llm_api_key
+        headers = {} if key is None else {"authorization": f"Bearer {key.get_secret_value()}"}
+        try:
+            answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=LLM_SECONDS)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            found = f"{url} is out of reach: {type(error).__name__}"
+            yield Finding("llm", "wrong", found, "correct ENGRAM_LLM_BASE_URL, or start it")
+            return
+        refused = answer.status_code in (401, 403)
+        verdict: Verdict = "wrong" if refused else "ok"
+        yield Finding("llm", verdict, f"answers {answer.status_code}", "correct ENGRAM_LLM_API_KEY" * refused)
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The numbers that a version begins with: "18.4 (Debian 18.4-1)" is (18, 4)."""
+    found = []
+    for part in version.split(maxsplit=1)[0].split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        found.append(int(digits))
+    return tuple(found)
+
+
+def _apart(there: float, before: float, after: float) -> float:
+    """How far a clock is from ours, at least, that was read between two readings of ours."""
+    return max(0.0, before - there, there - after)
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

@@ -1,0 +1,121 @@
+"""Guarding what vector indexes find: it is measured, and one that finds too little is searched more broadly."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from engram.context.errors import NotFoundError
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection, IndexRecall
+from engram.storage.database import Administrator, Database, Reader
+from engram.storage.maintenance import index_recall
+from engram.storage.maintenance.index_recall import SAMPLES
+from engram.storage.maintenance.vector_indexes import VectorIndex
+from engram.storage.retrieval.query_focus import Vector
+
+log = structlog.get_logger(__name__)
+
+QUESTIONS = 50
+"""Searches that an index is measured by: 500 rows to be found, so that a recall of .98 is known to .006."""
+MOST = 1000
+"""The greatest breadth that pgvector searches with."""
+GROWN = 0.25
+"""An index is measured again once its collection is larger or smaller by this share,"""
+OLD = timedelta(days=7)
+"""or that was so long ago."""
+
+
+class RecallGuard:
+    """Sees that a vector index finds what it should."""
+
+    def __init__(self, database: Database, least: float) -> None:
+        """``least``: share of the ten nearest that is to be found, in [0, 1]; 0: nothing is measured."""
+        self._database = database
+        self._least = least
+
+    def look(
+        self,
+        administrator: Administrator,
+        index: VectorIndex,
+        rows: int,
+        *,
+        anew: bool,
+        should_stop: Callable[[], bool],
+    ) -> IndexRecall | None:
+        """What an index finds, measured if nothing is known that still holds.
+
+        Where it finds too little, the breadth of search is doubled until it is enough; queries go by that from then
+        on. Each time it is begun from the one that is configured.
+
+        Args:
+            rows: how many the collection holds.
+            anew: the index was built anew, so that nothing is known.
+            should_stop: polled between searches.
+
+        Returns:
+            None: it is not measured, holds nothing, or was given up.
+        """
+        if not self._least or index.table not in SAMPLES:
+            return None
+        try:
+            collection = collections.by_id(administrator, index.collection_id)
+        except NotFoundError:
+            return None
+        known = None if anew else collection.index_recall.get(index.table)
+        configured = index_recall.breadth(administrator)
+        if known is not None and self._holds(known, rows, configured):
+            return known
+        measured = self._measured(administrator, collection, index.table, rows, configured, should_stop)
+        if measured is not None or anew:
+            with self._database.write() as writer:
+                collections.set_index_recall(writer, collection, index.table, measured)
+        if measured is not None:
+            say = log.warning if measured.recall < self._least else log.info
+            say("index measured", index=index.name, recall=measured.recall, breadth=measured.breadth, rows=rows)
+        return measured
+
+    def _holds(self, known: IndexRecall, rows: int, configured: int) -> bool:
+        return (
+            known.configured == configured
+            and abs(rows - known.rows) <= GROWN * known.rows
+            and datetime.now(UTC) - datetime.fromisoformat(known.measured_at) < OLD
+            and (known.recall >= self._least or known.breadth >= MOST)
+        )
+
+    def _measured(
+        self,
+        administrator: Administrator,
+        collection: Collection,
+        table: str,
+        rows: int,
+        configured: int,
+        should_stop: Callable[[], bool],
+    ) -> IndexRecall | None:
+        vectors = index_recall.asked(administrator, collection, QUESTIONS)
+        vectors += index_recall.drawn(administrator, collection, table, QUESTIONS - len(vectors), seed=rows)
+        exact: list[Sequence[float]] = []
+        for vector in vectors:
+            if should_stop():
+                return None
+            exact.append(index_recall.nearest(administrator, collection, table, vector, exact=True))
+        wanted = sum(map(len, exact))
+        if not wanted:
+            return None
+        breadth = configured
+        while True:
+            found = _found(administrator, index_recall.at(collection, table, breadth), table, vectors, exact)
+            if found >= self._least * wanted or breadth >= MOST or should_stop():
+                break
+            breadth = min(2 * breadth, MOST)
+        return IndexRecall(found / wanted, breadth, configured, rows, datetime.now(UTC).isoformat())
+
+
+def _found(
+    reader: Reader, collection: Collection, table: str, vectors: Sequence[Vector], exact: Sequence[Sequence[float]]
+) -> int:
+    """How many of the exact nearest of each vector the collection's index finds."""
+    return sum(
+        index_recall.found(nearest, index_recall.nearest(reader, collection, table, vector, exact=False))
+        for vector, nearest in zip(vectors, exact, strict=True)
+    )

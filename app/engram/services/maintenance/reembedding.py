@@ -1,0 +1,326 @@
+"""Re-embedding: a collection gets the vectors of another encoder, while those that it has go on serving.
+
+The new vectors are made from the stored texts and kept beside the old ones, batch by batch, so a job that was
+killed goes on where it was, and passages and verdicts that arrive meanwhile are come to in another round. One
+transaction then has the collection be of the new encoder: its vectors change, memories are replayed from the log
+along the new questions, gains and evolved keys are made anew from the new ones. Queries see all of the old vectors
+or all of the new ones, and are held up by neither.
+
+What is learned without vectors stays to the bit: supports, terms of weights (features of answers as they were
+given), which expansions were validated and which passages they were credited to.
+
+The old vectors stay as spare ones. Going back is the same job in the other direction, which embeds only what came
+since; ``drop`` gives them up.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import structlog
+
+from engram.context.errors import UnavailableError
+from engram.core.text.sizes import BATCH_CHARACTERS, fitting
+from engram.providers.language import key_text
+from engram.services.auth.encoder import Encoder
+from engram.services.auth.scope import Scope
+from engram.services.jobs.idempotent_jobs import open_job
+from engram.services.jobs.job_kinds import REEMBED
+from engram.services.jobs.work import Work
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection, EncoderId
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.feedback_log import stored_outcomes
+from engram.storage.jobs.jobs import Job
+from engram.storage.maintenance import staged_embeddings, vector_indexes
+from engram.storage.maintenance.staged_embeddings import TEXT_OF
+from engram.storage.passage_keys import key_evidence_log
+
+log = structlog.get_logger(__name__)
+
+MAX_ROUNDS = 20
+"""Times that what arrived meanwhile is come to; each round is as short as the one before was long."""
+TEXTS = 2_000
+"""Texts of callers that one round of embedding takes up: they are looked for among all."""
+CHUNK = 1_000
+"""Rows that one statement changes."""
+DROP_ROWS = 5_000
+LOCK_SECONDS = 300.0
+POLL_SECONDS = 0.5
+
+
+class _Row(Protocol):
+    """Something that a vector is made of."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=_Row)
+
+
+class _Without(Protocol[Row]):
+    def __call__(
+        self, reader: Reader, collection_id: int, *, encoder: str, after: int, limit: int
+    ) -> list[Row]: ...
+
+
+Relearn = Callable[[Writer, int, Sequence[int]], None]
+"""Makes something of these rows of a collection anew, in that transaction."""
+
+
+class _StoppedError(Exception):
+    """The worker was told to stop; what the transaction did so far is not kept."""
+
+
+class _UnstagedError(Exception):
+    """Something came or changed that has no vector yet."""
+
+
+class ReembedService:
+    """Accepts and does jobs that change a collection's encoder."""
+
+    def __init__(
+        self, database: Database, encoder: Encoder, *, batch_size: int, memories: Relearn, keys: Relearn
+    ) -> None:
+        """``memories`` replays those of sentences; ``keys`` makes what keys of passages learned anew."""
+        self._database = database
+        self._encoder = encoder
+        self._batch_size = batch_size
+        self._memories = memories
+        self._keys = keys
+
+    def request(self, scope: Scope, model: str | None = None, key: str | None = None) -> UUID:
+        """Queue a job that has the collection be of another encoder; the first one of a repeated Idempotency-Key.
+
+        Args:
+            model: its name; by default that of this process that the collection is not of.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            InvalidRequestError: this process runs no such encoder.
+            ConflictError: such a job is open.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        wanted = self._encoder.another(scope.collection, model)
+        payload = {"model": wanted.model, "fingerprint": wanted.fingerprint}
+        return open_job(self._database, scope, REEMBED, payload, key)
+
+    def request_drop(self, scope: Scope, key: str | None = None) -> UUID:
+        """Queue a job that gives up all vectors that do not serve; there is no going back then.
+
+        Raises:
+            NotFoundError, ConflictError, IdempotencyConflictError: as ``request``.
+        """
+        return open_job(self._database, scope, REEMBED, {"drop": True}, key)
+
+    def run(self, work: Work) -> None:
+        """Make the vectors and have them serve, unless they do already; or give up those that do not.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            EmbeddingSpaceMismatchError: this process does not run the encoder.
+        """
+        job = work.job
+        if job.payload.get("drop"):
+            self._drop(work)
+            return
+        target = _wanted(job)
+        with self._database.read() as reader:
+            collection = collections.by_id(reader, job.collection_id)
+        self._encoder.embed_anew(target, [])
+        for _ in range(MAX_ROUNDS):
+            if collection.encoder_fingerprint == target.fingerprint:
+                with self._database.write() as writer:
+                    work.report(writer, received=work.job.received, updated=work.job.updated, stage="in place")
+                    work.finish(writer, target_of(target))
+                return
+            if not self._stage(work, collection, target):
+                return
+            try:
+                if self._cut_over(work, collection, target):
+                    return
+            except _StoppedError:
+                return
+            except _UnstagedError:
+                log.info("vectors missing, once more", collection=collection.name, job_id=str(job.id))
+        raise RuntimeError(f"passages changed before each of {MAX_ROUNDS} attempts to take the new vectors over")
+
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Staged vectors stay, for another try; ``drop`` removes them."""
+
+    def _drop(self, work: Work) -> None:
+        with self._database.read() as reader:
+            there = staged_embeddings.count(reader, work.job.collection_id, None)
+        gone = 0
+        while not work.should_stop():
+            with self._database.write() as writer:
+                if not collections.keep(writer, work.job.collection_id):
+                    raise collections.gone(work.job.collection)
+                removed = staged_embeddings.drop(writer, work.job.collection_id, DROP_ROWS)
+                gone += removed
+                work.report(writer, received=max(there, gone), updated=gone, stage="vectors dropped")
+                if removed < DROP_ROWS:
+                    work.finish(writer)
+                    return
+
+    def _stage(self, work: Work, collection: Collection, target: EncoderId) -> bool:
+        """Embed and keep what has no vector yet; False if told to stop before."""
+        said = _Progress(self._database, work, collection, target)
+        for table in TEXT_OF:
+            without = partial(staged_embeddings.rows_without, table=table)
+            for rows in self._without(collection, target, without):
+                vectors = list(self._encoder.embed_anew(target, [row.text for row in rows]))
+                ids = [row.id for row in rows]
+                with said.of(table, len(rows)) as writer:
+                    staged_embeddings.stage_rows(writer, collection.id, table, target, ids, vectors)
+                if work.should_stop():
+                    return False
+        for sources in self._without(collection, target, staged_embeddings.passages_without):
+            with self._database.read() as reader:
+                building = collections.by_id(reader, collection.id).key_building
+            texts = [key_text(building, source.title, source.text, source.sentences) for source in sources]
+            vectors = list(self._encoder.embed_anew(target, texts))
+            with said.of("passage", len(sources)) as writer:
+                staged_embeddings.stage_passages(writer, collection.id, target, building, sources, vectors)
+            if work.should_stop():
+                return False
+        return self._stage_texts(said, work, collection, target)
+
+    def _stage_texts(self, said: "_Progress", work: Work, collection: Collection, target: EncoderId) -> bool:
+        while True:
+            with self._database.read() as reader:
+                texts = staged_embeddings.texts_without(reader, collection.id, target.fingerprint, TEXTS)
+            if not texts:
+                return True
+            # One by one: what else is in a batch moves the last bits of a vector, and a replay must not differ.
+            vectors = []
+            for text in texts:
+                vectors.append(self._encoder.embed_anew(target, [text])[0])
+                if work.should_stop():
+                    return False
+            with said.of("text", len(texts)) as writer:
+                staged_embeddings.stage_texts(writer, collection.id, target, texts, vectors)
+
+    def _without(self, collection: Collection, target: EncoderId, without: _Without[Row]) -> Iterator[list[Row]]:
+        """What has no vector of the encoder, in batches that it takes at once."""
+        after = 0
+        while True:
+            with self._database.read() as reader:
+                rows = without(
+                    reader, collection.id, encoder=target.fingerprint, after=after, limit=self._batch_size
+                )
+            if not rows:
+                return
+            batch = rows[: fitting((len(row.text) for row in rows), BATCH_CHARACTERS)]
+            yield batch
+            after = batch[-1].id
+
+    def _cut_over(self, work: Work, collection: Collection, target: EncoderId) -> bool:
+        """Put the vectors in place; False if told to stop before.
+
+        Vector indexes go first, since each row that changes would be built into one anew: until workers have built
+        them again, searches are exact.
+        """
+        with self._unmaintained(work) as held:
+            if not held:
+                return False
+            self._unindex(collection)
+            with self._database.write() as writer:
+                self._swap(writer, work, collection, target)
+        log.info(
+            "collection re-embedded", collection=collection.name, encoder=target.model, job_id=str(work.job.id)
+        )
+        return True
+
+    def _swap(self, writer: Writer, work: Work, collection: Collection, target: EncoderId) -> None:
+        """Locks come as everywhere: the collection, the right to learn, then rows."""
+        if not collections.lock_graph(writer, collection.id):
+            raise collections.gone(collection.name)
+        collections.lock_learning(writer, collection.id, alone=True)
+        changed = 0
+        for table in staged_embeddings.TABLES:
+            for ids in _chunks(partial(staged_embeddings.following, writer, collection.id, table)):
+                if work.should_stop():
+                    raise _StoppedError
+                done = staged_embeddings.put_in_place(writer, collection.id, table, target, ids)
+                if done < len(ids) and table != "judged_query":
+                    raise _UnstagedError
+                changed += done
+        if staged_embeddings.judged_in(writer, collection.id, collection.space + 1):
+            raise _UnstagedError
+        for ids in _chunks(partial(stored_outcomes.judged_sentences, writer, collection.id), 0):
+            self._memories(writer, collection.id, ids)
+        for ids in _chunks(partial(key_evidence_log.keyed_passages, writer, collection.id), 0):
+            self._keys(writer, collection.id, ids)
+        staged_embeddings.enter(writer, collection.id, target)
+        work.report(writer, received=changed, updated=changed, stage="in place")
+        work.finish(writer, target_of(target))
+
+    @contextmanager
+    def _unmaintained(self, work: Work) -> Iterator[bool]:
+        """Keep others from building indexes for the block; False if told to stop before that could be."""
+        until = time.monotonic() + LOCK_SECONDS
+        while not work.should_stop():
+            with self._database.hold_lock("maintenance") as held:
+                if held:
+                    yield True
+                    return
+            if time.monotonic() > until:
+                raise UnavailableError("Another process has been maintaining the indexes for minutes.")
+            time.sleep(POLL_SECONDS)
+        yield False
+
+    def _unindex(self, collection: Collection) -> None:
+        with self._database.read() as reader:
+            built = [index for index in vector_indexes.indexes(reader) if index.collection_id == collection.id]
+        if not built:
+            return
+        with self._database.write() as writer:
+            collections.set_indexed(writer, collection.id, [])
+        with self._database.administer() as administrator:
+            for index in built:
+                vector_indexes.drop(administrator, index.name)
+
+
+class _Progress:
+    """What a job says of how many vectors there are."""
+
+    def __init__(self, database: Database, work: Work, collection: Collection, target: EncoderId) -> None:
+        self._database, self._work, self._collection = database, work, collection
+        with database.read() as reader:
+            self._total = staged_embeddings.total(reader, collection.id)
+            self._done = staged_embeddings.count(reader, collection.id, target.fingerprint)
+
+    @contextmanager
+    def of(self, stage: str, count: int) -> Iterator[Writer]:
+        """A transaction that keeps so many more."""
+        self._done += count
+        with self._database.write() as writer:
+            if not collections.keep(writer, self._collection.id):
+                raise collections.gone(self._collection.name)
+            self._work.report(
+                writer, received=max(self._total, self._done), updated=self._done, stage=f"{stage} vectors"
+            )
+            yield writer
+
+
+def _wanted(job: Job) -> EncoderId:
+    return EncoderId(job.payload["model"], job.payload["fingerprint"])
+
+
+def target_of(encoder: EncoderId) -> dict[str, str]:
+    """As the job's result says it."""
+    return {"model": encoder.model, "fingerprint": encoder.fingerprint}
+
+
+def _chunks(read: Callable[[Any, int], list[Any]], after: Any = None) -> Iterator[list[Any]]:
+    """All that there is after ``after``, in pages."""
+    while ids := read(after, CHUNK):
+        yield ids
+        after = ids[-1]

@@ -1,0 +1,125 @@
+"""Retention: what is kept for a time only goes when it is over."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+import structlog
+
+from engram.storage.auth import tenants
+from engram.storage.database import Database
+from engram.storage.jobs import idempotency, jobs
+from engram.storage.maintenance import audit_log
+from engram.storage.retrieval import episode_partitions
+from engram.storage.retrieval.episode_partitions import WEEK, monday_of
+from engram.storage.sessions import sessions
+
+log = structlog.get_logger(__name__)
+
+BATCH = 1_000
+SPENT_DAYS = 30
+"""For how long it can be seen what quotas were spent of a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """For how many days something is kept; 0: for ever.
+
+    Attributes:
+        queries: answered queries, from the end of the week (UTC) they came in, and sessions, from their ends.
+            Verdicts keep what they go by.
+        jobs: jobs that ended, with the lines they rejected.
+        keys: first answers of keyed writes other than feedback.
+        act_bodies: what was sent with administrative acts, and from where.
+    """
+
+    queries: int
+    jobs: int
+    keys: int
+    act_bodies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """What a run removed: weeks of queries by their Mondays, and how many jobs, keys, sessions, bodies of acts."""
+
+    weeks: list[date]
+    jobs: int
+    keys: int
+    sessions: int = 0
+    act_bodies: int = 0
+
+
+class RetentionService:
+    """Removes what was kept long enough, and makes room for the weeks to come."""
+
+    def __init__(self, database: Database, keep: Keep) -> None:
+        self._database = database
+        self._keep = keep
+
+    def run(self, now: datetime | None = None, should_stop: Callable[[], bool] = lambda: False) -> Retired | None:
+        """Do so once; None if another process is at it.
+
+        Args:
+            now: the moment (with its zone) to go by; by default the present one.
+            should_stop: polled; once true, the rest is left to the next run.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached.
+        """
+        now = datetime.now(UTC) if now is None else now
+        with self._database.hold_lock("retention") as held:
+            if not held:
+                return None
+            for moment in (now, now + WEEK):
+                with self._database.write() as writer:
+                    episode_partitions.make(writer, monday_of(moment))
+            with self._database.write_once() as writer:
+                tenants.forget_spent(writer, SPENT_DAYS)
+            retired = Retired(
+                self._drop_weeks(now, should_stop),
+                self._delete(jobs.delete_ended, now, self._keep.jobs, should_stop),
+                self._delete(idempotency.delete_before, now, self._keep.keys, should_stop),
+                self._delete(sessions.delete_ended, now, self._keep.queries, should_stop),
+                self._delete(audit_log.strip, now, self._keep.act_bodies, should_stop),
+            )
+        if retired != Retired([], 0, 0):
+            log.info(
+                "retired",
+                weeks=[str(monday) for monday in retired.weeks],
+                jobs=retired.jobs,
+                keys=retired.keys,
+                sessions=retired.sessions,
+                act_bodies=retired.act_bodies,
+            )
+        return retired
+
+    def _drop_weeks(self, now: datetime, should_stop: Callable[[], bool]) -> list[date]:
+        if not self._keep.queries:
+            return []
+        before = now - timedelta(days=self._keep.queries)
+        dropped = []
+        with self._database.administer(should_stop) as administrator:
+            for monday in episode_partitions.standing(administrator):
+                over = datetime.combine(monday, time(), UTC) + WEEK <= before
+                if over and not should_stop():
+                    episode_partitions.drop(administrator, monday)
+                    dropped.append(monday)
+        return dropped
+
+    def _delete(
+        self,
+        delete: Callable[..., int],
+        now: datetime,
+        days: int,
+        should_stop: Callable[[], bool],
+    ) -> int:
+        """Rows removed, batch by batch."""
+        removed = 0
+        while days and not should_stop():
+            with self._database.write_once() as writer:
+                gone = delete(writer, now - timedelta(days=days), BATCH)
+            removed += gone
+            if gone < BATCH:
+                break
+        return removed

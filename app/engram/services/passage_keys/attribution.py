@@ -1,0 +1,351 @@
+"""Which passages' keys a verdict's expansions may enter: correctness gate, attribution, progress (ERM, 4.1-4.3)."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from engram.core.filter.logged_verdict import Expansion
+from engram.core.passage_keys import evolution as core
+from engram.core.passage_keys.evolution import KeyRules, Saturation
+from engram.core.ranking.profiles import PROFILES
+from engram.providers.language import terms
+from engram.services.auth.encoder import Encoder
+from engram.storage.corpus import collections, passages
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.feedback_log import judged_queries, logged_verdicts
+from engram.storage.feedback_log.feedback_events import PendingEvent
+from engram.storage.passage_keys import evolved_keys, key_credits, key_evidence_log
+from engram.storage.passage_keys.evolved_keys import Progress
+from engram.storage.passage_keys.key_credits import Credit, Evidence, Unit
+from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.query_focus import GraphLimits, Vector
+
+Gate = Literal["retrieval", "generation", "none"]
+Units = Mapping[bytes, Unit]
+
+RETRIEVED = 10
+"""Passages that the published rule credits: the best for the expanded query."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLearning:
+    """The constants by which verdicts move keys.
+
+    Attributes:
+        rules: how keys are composed.
+        gate_top_k: the rule for retrieval success where the verdict does not say: a supported passage is among so
+            many that the expanded query retrieves. 0: without the verdict's word there is none.
+        generation_threshold: the rule for generation success: the verdict's generation score reaches this, in
+            [0, 1].
+        batch_events: validated events that make a batch.
+        patience: P, stale batches in a row that mean saturation.
+        margin: ρ in [0, 1).
+        most_waiting: validated events that may wait; then keys evolve, saturated or not.
+        gated: for ablations: whether expansions must be validated.
+    """
+
+    rules: KeyRules
+    gate_top_k: int
+    generation_threshold: float
+    batch_events: int
+    patience: int
+    margin: float
+    most_waiting: int
+    gated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """An event with the units that it brings, at least one."""
+
+    event: PendingEvent
+    units: Sequence[Unit]
+
+    @property
+    def vectors(self) -> Vector:
+        """The units' embeddings, (m, d)."""
+        return np.stack([unit.embedding for unit in self.units])
+
+
+class Attribution:
+    """Turns the expansions of verdicts into credits and memories, in the transaction that applies the verdicts.
+
+    Statements are made for all events of a batch at once. What each comes to is as if it were alone: base keys do
+    not move meanwhile, and every number is computed event by event.
+    """
+
+    def __init__(self, database: Database, encoder: Encoder, limits: GraphLimits, learning: KeyLearning) -> None:
+        self._database = database
+        self.encoder = encoder
+        self._limits = limits
+        self._learning = learning
+
+    def prepare(self, collection_id: int, events: Sequence[int]) -> tuple[Units, int | None]:
+        """The expansion units of these events, embedded where they are new; no transaction is open meanwhile.
+
+        Returns:
+            And the space that their vectors are of; None: there are none.
+
+        Raises:
+            NotFoundError: the collection is gone.
+            EmbeddingSpaceMismatchError: there are new ones, and its vectors are of another encoder.
+        """
+        with self._database.read() as reader:
+            wanted: dict[bytes, Expansion] = {}
+            for expansions in logged_verdicts.expansions(reader, collection_id, events).values():
+                for expansion in expansions:
+                    wanted.setdefault(text_hash(expansion.text), expansion)
+            if not wanted:
+                return {}, None
+            collection = collections.by_id(reader, collection_id)
+            known = key_credits.stored_units(reader, collection_id, list(wanted))
+        new = {digest: wanted[digest] for digest in wanted.keys() - known.keys()}
+        return {**known, **self.embedded(collection, new)}, collection.space
+
+    def ask_anew(self, collection_id: int, events: Sequence[int]) -> None:
+        """Embed the questions of these events by the collection's encoder where another one did.
+
+        They were asked before it changed, and nothing was learned of them yet.
+
+        Raises:
+            NotFoundError: the collection is gone.
+            EmbeddingSpaceMismatchError: its vectors are of another encoder than this process runs.
+        """
+        with self._database.read() as reader:
+            collection = collections.by_id(reader, collection_id)
+            asked = judged_queries.of_other_spaces(reader, collection_id, events, collection.space)
+        texts = sorted({text for one in asked for text in (one.question, one.time_constraint) if text is not None})
+        vectors = {text: self.encoder.embed(collection, [text])[0] for text in texts}
+        with self._database.write() as writer:
+            if not collections.keep(writer, collection_id):
+                raise collections.gone(collection.name)
+            judged_queries.put(writer, collection_id, asked, vectors, collection.space)
+
+    def embedded(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:
+        """The units of these expansions, by text hash; no transaction is open meanwhile.
+
+        Raises:
+            EmbeddingSpaceMismatchError: there are any, and the collection's vectors are of another encoder.
+        """
+        # One by one: what else is in a batch moves the last bits of a vector. What is embedded at the same moment
+        # may be in it all the same; so whatever was stored first is what is learned by, see ``credit``.
+        return {digest: self._unit(collection, digest, expansion) for digest, expansion in expansions.items()}
+
+    def _unit(self, collection: Collection, digest: bytes, expansion: Expansion) -> Unit:
+        text = " ".join(expansion.text.split())  # all that its hash tells apart
+        vector = self.encoder.embed(collection, [text])[0]
+        return Unit(digest, expansion.method, text, vector, Counter(terms(text)))
+
+    def credit(
+        self,
+        writer: Writer,
+        collection_id: int,
+        events: Sequence[PendingEvent],
+        targets: Mapping[int, Mapping[int, int]],
+        units: Units,
+    ) -> None:
+        """Credit the units of these events, which are being applied, and note how far the collection has come.
+
+        Args:
+            targets: event -> sentence -> 1 for supported, 0 for rejected.
+            units: what ``prepare`` gave.
+        """
+        state = evolved_keys.lock(writer, collection_id)
+        fresh = [digest for digest, unit in units.items() if not unit.stored]
+        if fresh:  # others may have stored the same texts since: what they are credited follows from what is stored
+            units = {**units, **key_credits.stored_units(writer, collection_id, fresh)}
+        carried = [_Carried(event, _brought(event, units)) for event in events if event.verdict.expansions]
+        evidence, credits = self._attribute(writer, collection_id, carried, targets)
+        key_credits.add_evidence(writer, collection_id, evidence, credits)
+        raised = [credit for credit in credits if credit.weight > 0]
+        key_credits.refresh_memory(
+            writer,
+            collection_id,
+            sorted({credit.passage_id for credit in raised}),
+            self._learning.rules.capacity,
+            sorted({credit.unit_id for credit in raised}),
+        )
+        for row in evidence:
+            if row.gate != "none":
+                state = advance(state, row.gain, self._learning)
+        evolved_keys.set_progress(writer, collection_id, state)
+
+    def _attribute(
+        self,
+        writer: Writer,
+        collection_id: int,
+        carried: Sequence[_Carried],
+        targets: Mapping[int, Mapping[int, int]],
+    ) -> tuple[list[Evidence], list[Credit]]:
+        """What each event amounts to: all are validated, all that they credit is locked, all units are stored."""
+        supported = _supported(writer, collection_id, [one.event for one in carried], targets)
+        retrieved = self._retrieved(writer, collections.by_id(writer, collection_id), carried, supported)
+        validated = {
+            one.event.id: self._validate(one.event, supported[one.event.id], retrieved[one.event.id])
+            for one in carried
+        }
+        bases = evolved_keys.lock_bases(
+            writer, collection_id, sorted({passage for _, credited in validated.values() for passage in credited})
+        )
+        credited = {event: sorted(bases.keys() & given) for event, (_, given) in validated.items()}
+        kept: dict[bytes, Unit] = {}
+        for one in carried:
+            if credited[one.event.id]:  # a unit that is credited to nothing is not kept
+                for unit in one.units:
+                    kept.setdefault(unit.text_hash, unit)  # who came first names the method
+        ids = key_credits.add_units(writer, collection_id, list(kept.values()))
+        evidence: list[Evidence] = []
+        credits: list[Credit] = []
+        for one in carried:
+            event = one.event.id
+            given = self._credits(one, {passage: bases[passage] for passage in credited[event]}, ids)
+            best = max((credit.gain for credit in given), default=0.0)
+            evidence.append(Evidence(event, validated[event][0], max(best, 0.0), self._learning.rules.strength))
+            credits += given
+        return evidence, credits
+
+    def _retrieved(
+        self,
+        reader: Reader,
+        collection: Collection,
+        carried: Sequence[_Carried],
+        supported: Mapping[int, Sequence[int]],
+    ) -> dict[int, list[int]]:
+        """Event -> what its expanded query retrieves, best first, as deep as gate and attribution look.
+
+        On base keys, so that what a verdict comes to does not depend on what evolved before.
+        """
+        depths = {one.event.id: self._depth(one.event, supported[one.event.id]) for one in carried}
+        asked = [one for one in carried if depths[one.event.id]]
+        searches = [
+            passages_by_key.Search(
+                core.expanded(one.event.embedding, one.vectors), depths[one.event.id], one.event.filter
+            )
+            for one in asked
+        ]
+        found = passages_by_key.nearest_to_each(reader, collection, searches, self._limits)
+        nothing: dict[int, list[int]] = {event: [] for event in depths}
+        return nothing | {one.event.id: ids for one, ids in zip(asked, found, strict=True)}
+
+    def _depth(self, event: PendingEvent, supported: Sequence[int]) -> int:
+        """How many passages of the expanded query the event needs to know."""
+        credits_retrieved = 0 if PROFILES[event.profile].credits_supported else RETRIEVED
+        return max(self._learning.gate_top_k if self._by_rule(event, supported) else 0, credits_retrieved)
+
+    def _by_rule(self, event: PendingEvent, supported: Sequence[int]) -> bool:
+        """Whether retrieval success follows from what the expanded query retrieves: the verdict does not say."""
+        return event.verdict.retrieval_success is None and self._learning.gated and len(supported) > 0
+
+    def _validate(
+        self, event: PendingEvent, supported: Sequence[int], retrieved: Sequence[int]
+    ) -> tuple[Gate, Sequence[int]]:
+        """Whether the expanded query succeeded (ERM, Eq. 4), and which passages its units may be credited to."""
+        learning = self._learning
+        credited = supported if PROFILES[event.profile].credits_supported else retrieved[:RETRIEVED]
+        found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
+        by_rule = self._by_rule(event, supported) and found
+        if event.verdict.retrieval_success or by_rule or not learning.gated:
+            return "retrieval", credited
+        if event.verdict.generated(learning.generation_threshold):
+            return "generation", credited
+        return "none", []
+
+    def _credits(self, one: _Carried, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
+        if not bases:
+            return []
+        gain = core.gains(
+            one.event.embedding, np.stack(list(bases.values())), one.vectors, self._learning.rules.strength
+        )
+        weight = core.attribution(gain)
+        return [
+            Credit(one.event.id, passage, ids[unit.text_hash], float(gain[row, column]), float(weight[row, column]))
+            for row, passage in enumerate(bases)
+            for column, unit in enumerate(one.units)
+        ]
+
+    def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> list[int]:
+        """Take the part of these events, which are being revoked, out of units, credits and progress.
+
+        The batches that watch for saturation (ERM, Eqs. 9-10) are counted anew over what still waits.
+
+        Returns:
+            Passages whose memories and keys are to be made anew, in id order.
+        """
+        if not key_evidence_log.any_evidence(writer, collection_id, events):
+            return []
+        evolved_keys.lock(writer, collection_id)
+        evolved_keys.lock_bases(writer, collection_id, key_evidence_log.credited(writer, collection_id, events))
+        withdrawn = key_evidence_log.withdraw(writer, collection_id, events)
+        self.name_units(writer, collection_id, withdrawn.units)
+        if withdrawn.waited:
+            evolved_keys.set_progress(writer, collection_id, self.count_batches(writer, collection_id))
+        return withdrawn.passages
+
+    def name_units(self, writer: Writer, collection_id: int, units: Sequence[int]) -> None:
+        """Have these units name the method of the first verdict that brought them; without any left, they go."""
+        first = key_evidence_log.bringers(writer, collection_id, units)
+        methods = {
+            unit: next(one.method for one in expansions if text_hash(one.text) == digest)
+            for unit, (digest, expansions) in first.items()
+        }
+        key_evidence_log.set_methods(writer, collection_id, methods, [unit for unit in units if unit not in first])
+
+    def count_batches(self, reader: Reader, collection_id: int) -> Progress:
+        """How far the collection's batches have come, counted anew over what waits."""
+        state = Progress(0, 0.0, 0.0, 0, 0, None)
+        for gain in key_evidence_log.waiting_gains(reader, collection_id):
+            state = advance(state, gain, self._learning)
+        return state
+
+
+def advance(state: Progress, gain: float, learning: KeyLearning) -> Progress:
+    """The progress after one more validated event of the given gain."""
+    state = replace(
+        state,
+        batch_events=state.batch_events + 1,
+        batch_gain=max(state.batch_gain, gain),
+        waiting=state.waiting + (gain > 0),
+    )
+    if state.batch_events >= learning.batch_events:
+        after = Saturation(state.best_gain, state.stale_batches).after(state.batch_gain, learning.margin)
+        state = replace(state, batch_events=0, batch_gain=0.0, best_gain=after.best, stale_batches=after.stale)
+    if state.stale_batches >= learning.patience and state.waiting:
+        return replace(state, due="saturated")
+    if state.waiting >= learning.most_waiting:
+        return replace(state, due=state.due or "pending")
+    return state
+
+
+def text_hash(text: str) -> bytes:
+    """Equal texts meet here, whatever their white space."""
+    return hashlib.sha256(" ".join(text.split()).encode()).digest()
+
+
+def _brought(event: PendingEvent, units: Units) -> list[Unit]:
+    """The event's units, each once, in the order of their hashes, with the methods it says they come from."""
+    methods: dict[bytes, str] = {}
+    for expansion in event.verdict.expansions:
+        methods.setdefault(text_hash(expansion.text), expansion.method)
+    return [replace(units[digest], method=method) for digest, method in sorted(methods.items())]
+
+
+def _supported(
+    writer: Writer,
+    collection_id: int,
+    events: Sequence[PendingEvent],
+    targets: Mapping[int, Mapping[int, int]],
+) -> dict[int, list[int]]:
+    """Event -> passages that it supports, by a sentence of theirs or as a whole, in id order."""
+    named = {event.id: [s for s, y in targets[event.id].items() if y] for event in events}
+    holders = passages.sentences_by_id(writer, collection_id, sorted({s for ids in named.values() for s in ids}))
+    return {
+        event.id: sorted(
+            event.verdict.passage_targets((holders[s].passage_id, 1) for s in named[event.id] if s in holders)
+        )
+        for event in events
+    }

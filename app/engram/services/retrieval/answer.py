@@ -1,0 +1,79 @@
+"""What a query is answered; an episode remembers it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from engram.core.ranking.profiles import ProfileName
+from engram.services.retrieval.answer_trace import EntityAnswer, Trace
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.graph_walk import StopReason, Walk
+from engram.services.retrieval.query import Memory, Strategy, Sufficiency
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAnswer:
+    """A sentence of an answered passage; ``score`` is None for one that no hop selected."""
+
+    sentence_id: int
+    position: int
+    text: str
+    score: float | None
+    hops: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageAnswer:
+    """A ranked passage with the sentences that speak for it; ``explored``: it is there by chance."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    score: float
+    sentences: list[SentenceAnswer]
+    explored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Where the time went, in milliseconds."""
+
+    analyse_ms: float
+    embed_ms: float
+    search_ms: float
+    total_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a query is answered.
+
+    ``enough`` is the probability that the first five passages hold all the evidence; None where features do not
+    rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk
+    would have gone on, for another question to resume; None where nothing was walked. ``alone``: features alone
+    chose what is shown: neither what verdicts recall, nor expansions, nor chance had a say.
+    """
+
+    query_id: UUID
+    collection: str
+    query: str
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy
+    expanded: bool
+    sufficiency: Sufficiency
+    hops: int
+    stop_reason: StopReason
+    passages: list[PassageAnswer]
+    timings: Timings
+    arm: str | None = None
+    shadow: bool = False
+    enough: float | None = None
+    insufficient: bool = False
+    entities: list[EntityAnswer] | None = None
+    trace: Trace | None = None
+    warnings: Sequence[Fallback] = ()
+    rest: Walk | None = None
+    alone: bool = False

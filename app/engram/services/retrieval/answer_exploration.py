@@ -1,0 +1,99 @@
+"""Letting a query explore: its last positions to passages from beyond the cut, each with a sentence to judge."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.experiments.exploration import draw, room, weights
+from engram.services.retrieval.answer import PassageAnswer, SentenceAnswer
+from engram.services.retrieval.graph_walk import Walk
+from engram.services.retrieval.passage_ranking import RECORDED, Ranking
+from engram.services.retrieval.query_plan import Plan
+from engram.storage.corpus.passages import StoredSentence
+from engram.storage.database import Reader
+from engram.storage.retrieval import exploration_candidates
+
+DEPTH = 50
+"""Candidates below the cut that a draw is made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What an answer shows.
+
+    Attributes:
+        best: passage and score, in order.
+        passages: those of them that exploration put there, each with its sentence nearest to the question.
+        displaced: passages that made room.
+        withheld: whether nothing is shown, because it is too likely not enough.
+    """
+
+    best: Sequence[tuple[int, float]]
+    passages: Mapping[int, StoredSentence] = field(default_factory=dict)
+    displaced: frozenset[int] = frozenset()
+    withheld: bool = False
+
+    def shown(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
+        """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
+        nearest = self.passages.get(passage)
+        if nearest is None:
+            return hit
+        sentences = list(hit.sentences)
+        if all(sentence.sentence_id != nearest.id for sentence in sentences):
+            sentences.append(SentenceAnswer(nearest.id, nearest.position, nearest.text, None, []))
+        return replace(hit, sentences=sorted(sentences, key=lambda row: row.position), explored=True)
+
+    def activated(self, walk: Walk) -> list[int]:
+        """The sentences that a verdict rejects if it does not name them.
+
+        None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
+        nobody saw the other. And none at all of what was withheld.
+        """
+        if self.withheld:
+            return []
+        return [
+            sentence
+            for sentence, found in walk.evidence.items()
+            if found.passage_id not in self.passages and found.passage_id not in self.displaced
+        ]
+
+    def recorded(self, ranking: Ranking) -> NDArray[np.intp]:
+        """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
+        candidates = ranking.candidates
+        kept = np.arange(len(candidates)) < RECORDED
+        kept |= np.isin(candidates, list(self.passages))
+        kept &= ~np.isin(candidates, list(self.displaced))
+        return np.flatnonzero(kept)
+
+
+def depth(plan: Plan) -> int:
+    """How many passages a plain search has to find: those wanted, and those to draw from if the query explores."""
+    return plan.query.top_k + (0 if plan.served.exploring is None else DEPTH)
+
+
+def explore(reader: Reader, plan: Plan, ranking: Ranking) -> Explored:
+    """What the query shows of its ranking: the best, unless it explores and there is something to explore.
+
+    Nothing if the query wants an answer that is enough and it is too likely not.
+    """
+    exploring, focus = plan.served.exploring, plan.focus
+    least, enough = plan.query.min_sufficiency, ranking.enough
+    if least is not None and enough is not None and enough.probability < least:
+        return Explored([], withheld=True)
+    if exploring is None:
+        return Explored(ranking.best)
+    slots = room(exploring.slots, plan.query.top_k, len(ranking.best))
+    beyond = ranking.beyond[:DEPTH]
+    if not slots or not beyond:
+        return Explored(ranking.best)
+    touched = exploration_candidates.touches(reader, focus.collection.id, [passage for passage, _ in beyond])
+    evidence = np.array([touched.get(passage, 0) for passage, _ in beyond], dtype=np.int64)
+    drawn = [beyond[at] for at in draw(weights(evidence), slots, exploring.entropy)]
+    ids = [passage for passage, _ in drawn]
+    nearest = exploration_candidates.nearest_sentences(reader, focus.collection.id, focus.vector, ids)
+    drawn = [(passage, score) for passage, score in drawn if passage in nearest]
+    kept = len(ranking.best) - len(drawn)
+    displaced = frozenset(passage for passage, _ in ranking.best[kept:])
+    return Explored([*ranking.best[:kept], *drawn], nearest, displaced)

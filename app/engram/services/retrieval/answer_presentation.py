@@ -1,0 +1,185 @@
+"""What a query came upon, as the answer and its trace show it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engram.core.ranking import propagation, sufficiency
+from engram.core.ranking.profiles import Policy
+from engram.services.retrieval import hop_loop
+from engram.services.retrieval.answer import Answer, PassageAnswer, SentenceAnswer, Timings
+from engram.services.retrieval.answer_sufficiency import Enough
+from engram.services.retrieval.answer_trace import (
+    EnoughTrace,
+    FeatureTrace,
+    HopTrace,
+    RecallTrace,
+    SentenceTrace,
+    Trace,
+)
+from engram.services.retrieval.graph_walk import Hop, Walk
+from engram.services.retrieval.retrieval_service import Retrieved
+from engram.storage.corpus.passages import StoredPassage, StoredSentence
+from engram.storage.retrieval.graph_hops import Evidence
+
+
+def answer(found: Retrieved) -> Answer:
+    """What the query is answered, without what it did not ask for."""
+    plan, walk = found.plan, found.walk
+    supporting = _supporting(walk)
+    return Answer(
+        query_id=plan.served.query_id,
+        collection=plan.collection.name,
+        query=plan.query.text,
+        memory=plan.served.memory,
+        profile=plan.profile.name,
+        strategy=plan.served.strategy,
+        expanded=bool(plan.query.expansions),
+        sufficiency=plan.sufficiency,
+        hops=len(walk.hops),
+        stop_reason=walk.stop_reason or "max_hops",
+        passages=[
+            found.explored.shown(
+                passage, _passage(found.passages[passage], score, supporting, found.sentences.get(passage))
+            )
+            for passage, score in found.explored.best
+            if passage in found.passages
+        ],
+        arm=plan.served.arm,
+        shadow=plan.served.shadow,
+        enough=None if found.ranking.enough is None else found.ranking.enough.probability,
+        insufficient=found.explored.withheld,
+        timings=timings(found),
+        warnings=plan.warnings,
+        rest=hop_loop.rest(plan, walk) if walk.hops else None,
+        alone=found.ranking.teaches and not found.explored.passages,
+    )
+
+
+def timings(found: Retrieved) -> Timings:
+    """Where the time went."""
+    plan = found.plan
+    total = plan.analyse_ms + plan.embed_ms + found.search_ms
+    return Timings(plan.analyse_ms, plan.embed_ms, found.search_ms, round(total, 3))
+
+
+def trace(found: Retrieved) -> Trace:
+    """How an answer came about."""
+    walk = found.walk
+    return Trace(
+        found.plan.constraint,
+        list(found.entities),
+        _recall_trace(walk),
+        _hop_traces(walk, found.plan.focus.policy),
+        enough=None if found.ranking.enough is None else _enough_trace(found.ranking.enough),
+    )
+
+
+def _enough_trace(told: Enough) -> EnoughTrace:
+    seen = zip(sufficiency.FEATURES, told.features.tolist(), told.weights.tolist(), strict=False)
+    return EnoughTrace(
+        told.probability,
+        told.model,
+        told.vouched,
+        {name: FeatureTrace(value, weight) for name, value, weight in seen},
+        told.events,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Supporting:
+    """Selected sentences: those of each passage, and of each the hops that selected it and its best score."""
+
+    of_passage: Mapping[int, Sequence[Evidence]]
+    hops: Mapping[int, list[int]]
+    best: Mapping[int, float]
+
+
+def _supporting(walk: Walk) -> _Supporting:
+    of_passage: dict[int, list[Evidence]] = {}
+    for evidence in walk.evidence.values():
+        of_passage.setdefault(evidence.passage_id, []).append(evidence)
+    hops: dict[int, list[int]] = {}
+    best: dict[int, float] = {}
+    for number, hop in enumerate(walk.hops, start=1):
+        for sentence in hop.selected:
+            hops.setdefault(sentence, []).append(number)
+            best[sentence] = max(best.get(sentence, 0.0), hop.score(sentence), walk.priors.get(sentence, 0.0))
+    return _Supporting(of_passage, hops, best)
+
+
+def _passage(
+    stored: StoredPassage, score: float, supporting: _Supporting, sentences: Sequence[StoredSentence] | None
+) -> PassageAnswer:
+    """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
+    if sentences is None:
+        shown = [(e.sentence_id, e.position, e.text) for e in supporting.of_passage.get(stored.id, ())]
+    else:
+        shown = [(sentence.id, sentence.position, sentence.text) for sentence in sentences]
+    return PassageAnswer(
+        stored.external_id,
+        stored.title,
+        stored.text,
+        stored.metadata,
+        score,
+        [
+            SentenceAnswer(
+                identity, position, text, supporting.best.get(identity), list(supporting.hops.get(identity, ()))
+            )
+            for identity, position, text in sorted(shown, key=lambda row: row[1])
+        ],
+    )
+
+
+def _recall_trace(walk: Walk) -> list[RecallTrace]:
+    return [
+        RecallTrace(
+            past.sentence_id,
+            past.question,
+            past.similarity,
+            past.support,
+            past.perplexity,
+            walk.priors.get(past.sentence_id, 0.0),
+        )
+        for past in walk.recalled
+    ]
+
+
+def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
+    return [
+        HopTrace(
+            number,
+            {hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
+            len(hop.candidates),
+            _sentence_traces(hop, walk.priors if number == 1 else {}, policy),
+            hop.coverage,
+            hop.published,
+        )
+        for number, hop in enumerate(walk.hops, start=1)
+    ]
+
+
+def _sentence_traces(hop: Hop, priors: Mapping[int, float], policy: Policy) -> list[SentenceTrace]:
+    rows = hop.candidates
+    task = propagation.task_factor(rows, learned_only=policy.learned_only)
+    timed = propagation.time_factor(rows)
+    traces = []
+    for sentence in hop.selected:
+        at = hop.position(sentence)
+        evidence = hop.evidence[sentence]
+        traces.append(
+            SentenceTrace(
+                sentence,
+                evidence.external_id,
+                evidence.text,
+                float(hop.scores[at]),
+                float(rows.activation[at]),
+                [hop.start.names[entity] for entity in evidence.entities if entity in hop.start.activation],
+                float(rows.semantic[at]),
+                float(task[at]),
+                float(rows.task_perplexity[at]),
+                float(timed[at]),
+                float(rows.time_perplexity[at]),
+                priors.get(sentence, 0.0),
+            )
+        )
+    return traces

@@ -1,0 +1,87 @@
+"""Whether a ranked answer is enough, by what is believed of that."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.planning import question_triples
+from engram.core.ranking import complementarity, passage_scores, sufficiency
+from engram.core.ranking.complementarity import Pool
+from engram.core.ranking.sufficiency import Chain
+from engram.services.retrieval.graph_walk import Walk
+from engram.services.retrieval.query_plan import Plan
+from engram.storage.retrieval.passage_candidates import Words
+
+_SHARED_NEW = passage_scores.FEATURES.index("shared_new")
+_TITLED = passage_scores.FEATURES.index("titled_1")
+_NAMED = complementarity.LINKS.index("named")
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """With what probability the first five of a ranking hold all the evidence.
+
+    Attributes:
+        model: by the features and their weights, in [0, 1]; 0 where nothing was found.
+        vouched: strongest recall prior by a verdict that claimed to name all evidence, in [0, 1].
+        features: see ``sufficiency.FEATURES``, (k,); none where nothing was found.
+        weights: what is believed of them, (k,).
+        events: verdicts in the weights.
+    """
+
+    model: float
+    vouched: float
+    features: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    events: int
+
+    @property
+    def probability(self) -> float:
+        """The model's, but at least what verdicts on a nearby past question vouch for: recall brings that up."""
+        return max(self.model, self.vouched)
+
+
+def enough(
+    plan: Plan,
+    walk: Walk,
+    scores: NDArray[np.float64],
+    features: NDArray[np.float64],
+    words: Words,
+    pool: Pool | None,
+    weights: NDArray[np.float64],
+    events: int,
+) -> Enough:
+    """Whether a ranking is enough.
+
+    Args:
+        scores, features: of all candidates, the best before recall first, (n,) and (n, k).
+        words: the question's words that the first of them have.
+        pool: of the same candidates in the same order; None where it has no member.
+        weights: what is believed of ``sufficiency.FEATURES``.
+        events: verdicts in that.
+    """
+    if not len(scores):
+        return Enough(0.0, walk.vouched, np.zeros(0), weights, events)
+    every = dict(enumerate(words.weight.tolist()))
+    first = [{word: every[word] for word in np.flatnonzero(said).tolist()} for said in words.said]
+    # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
+    rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
+    absent = max(len(plan.terms) - len(every), 0) * rarest
+    share = sufficiency.covered(first, every, absent)
+    seen = sufficiency.features(scores, features[:, _SHARED_NEW], share, _chain(plan, features, pool))
+    return Enough(sufficiency.probability(seen, weights), walk.vouched, seen, weights, events)
+
+
+def _chain(plan: Plan, features: NDArray[np.float64], pool: Pool | None) -> Chain:
+    asked = question_triples.triples(plan.query.text, list(plan.mentions.values()))
+    about = features[:, _TITLED] > 0
+    return Chain(
+        through=question_triples.passed_through(asked),
+        compared=question_triples.compares(asked),
+        about=about,
+        named=np.zeros((0, len(features)), dtype=bool)
+        if pool is None
+        else pool.links[about[pool.places], :, _NAMED] > 0,
+    )

@@ -1,0 +1,221 @@
+"""How an answer came about, as it is shown and stored, with what verdicts did to it where that was asked for."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engram.core.planning.feedback_stop import Told
+
+
+@dataclass(frozen=True, slots=True)
+class EntityAnswer:
+    """A mention of the question and the entity it was aligned to (GAM-RAG, Eq. 3)."""
+
+    mention: str
+    entity_id: int
+    name: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecallTrace:
+    """A sentence that a past question's verdict brought in; the question is None to whom it is not to be shown."""
+
+    sentence_id: int
+    past_question: str | None
+    similarity: float
+    support: float
+    perplexity: float
+    prior: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A verdict that counts, and the question that it was on."""
+
+    event_id: int
+    judge: str
+    question: str
+    applied_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceInfluence(Cause):
+    """What one verdict did to a selected sentence: each number as it is, less what it were without the verdict.
+
+    Attributes:
+        score: of the sentence in its hop, by what the verdict did to the memories of all that the hop reached.
+        recall_prior: of the sentence, by what the verdict did to past questions' supports.
+    """
+
+    score: float
+    recall_prior: float
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceTrace:
+    """Why a hop selected a sentence: every factor of its score (Eqs. 4-6), and the verdicts behind them.
+
+    ``influences`` are the strongest; ``influences_cut`` says that there may be more.
+    """
+
+    sentence_id: int
+    passage_id: str
+    text: str
+    score: float
+    activation: float
+    activated_by: list[str]
+    semantic: float
+    task_factor: float
+    task_perplexity: float
+    time_factor: float
+    time_perplexity: float
+    recall_prior: float
+    influences: list[SentenceInfluence] = field(default_factory=list)
+    influences_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HopTrace:
+    """One propagation round; ``coverage`` and ``published`` as of ``Hop``."""
+
+    hop: int
+    entities: dict[str, float]
+    candidates: int
+    sentences: list[SentenceTrace]
+    coverage: float | None
+    published: Told | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassageInfluence(Cause):
+    """What one verdict did to a passage's score: as it is, less what it were without the verdict.
+
+    What leads from hop to hop is left as it was. Evolved keys are told apart: see ``KeyTrace``.
+
+    Attributes:
+        score: by all of the following together, which need not be their sum.
+        memory: by the memories of sentences.
+        recall: by the supports of past questions.
+        weights: by the ranking weights.
+    """
+
+    score: float
+    memory: float
+    recall: float
+    weights: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCause(Cause):
+    """A verdict that brought a unit of a key; its credit is gain times weight (ERM, Eqs. 5-7)."""
+
+    gain: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUnitTrace:
+    """A unit of an evolved key.
+
+    Attributes:
+        share: in (0, 1], of what the key adds to its base.
+        events: the verdicts with the highest credit behind it, of ``event_count``.
+    """
+
+    unit_id: int
+    method: str
+    text: str
+    share: float
+    events: list[KeyCause]
+    event_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTrace:
+    """An evolved key: how near it and its base key are to the question, and what it is composed of."""
+
+    similarity: float
+    base_similarity: float
+    units: list[KeyUnitTrace]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTrace:
+    """A feature of a passage and its weight: their product is what it adds to the score."""
+
+    value: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class PassageTrace:
+    """Why a returned passage has its score, and what memory did to it.
+
+    Attributes:
+        features: those that are not 0, by name (see ``ranking.FEATURES``); none where features do not rank. What
+            they add, and ``recall``, is the score.
+        completes: the passage of the pool that it adds most to; None where it adds to none.
+        rank_without_memory: from 1; None where it would not have been among the candidates.
+        recall: what recalled sentences add to the score.
+        weights: what verdicts changed of the score by the ranking weights.
+        weight_events: verdicts in the ranking weights.
+        key: None where the passage was found by its base key.
+        influences: the strongest; ``influences_cut`` says that there may be more.
+    """
+
+    passage_id: str
+    rank: int
+    rank_without_memory: int | None
+    score: float
+    features: dict[str, FeatureTrace]
+    completes: str | None
+    recall: float
+    weights: float
+    weight_events: int
+    key: KeyTrace | None
+    influences: list[PassageInfluence]
+    influences_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EnoughInfluence(Cause):
+    """What one verdict did to the model's probability: as it is, less what it were without the verdict."""
+
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class EnoughTrace:
+    """Why an answer is believed to be enough with its probability.
+
+    Attributes:
+        probability: the higher one of the two that follow.
+        model: by the features: 1 / (1 + exp(-sum of value times weight)).
+        vouched: by a verdict on a nearby past question that claimed to name all evidence.
+        features: by name, see ``sufficiency.FEATURES``; none where nothing was found.
+        events: verdicts in the weights.
+        influences: the strongest of them; ``influences_cut`` says that there are more.
+    """
+
+    probability: float
+    model: float
+    vouched: float
+    features: dict[str, FeatureTrace]
+    events: int
+    influences: list[EnoughInfluence] = field(default_factory=list)
+    influences_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How an answer came about.
+
+    ``passages`` is None where the query did not ask for a trace, ``enough`` where features do not rank.
+    """
+
+    time_constraint: str | None
+    entities: list[EntityAnswer]
+    recalled: list[RecallTrace]
+    hops: list[HopTrace]
+    passages: list[PassageTrace] | None = None
+    enough: EnoughTrace | None = None

@@ -1,0 +1,197 @@
+"""A walk through the graph as a value: how far it came, and where it would go on from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.planning.feedback_stop import Told
+from engram.core.ranking import propagation
+from engram.core.ranking.propagation import Candidates
+from engram.storage.learning.question_supports import PastSupport
+from engram.storage.retrieval.graph_hops import Evidence, Reached
+
+StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+
+
+ONWARD = 10
+"""Entities that a walk which is resumed starts from besides its question's own, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Entities that a hop starts from: entity -> its activation, and its name."""
+
+    activation: Mapping[int, float]
+    names: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What one round reached and what it selected of it.
+
+    Attributes:
+        start: what it started from.
+        candidates: the sentences it reached, in id order.
+        scores: of the candidates, (n,) (Eq. 6).
+        order: positions of the candidates, best first.
+        selected: the sentences it selected, best first, then those that joined it.
+        evidence: the selected sentences as they can be read.
+        counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
+        coverage: of the question by all that is selected so far, in [0, 1]; None where it is not looked at.
+        published: what the published classifier says of all that is selected so far; None where it is not asked.
+    """
+
+    start: Frontier
+    candidates: Candidates
+    scores: NDArray[np.float64]
+    order: NDArray[np.intp]
+    selected: list[int]
+    evidence: Mapping[int, Evidence]
+    counts: Mapping[int, int]
+    coverage: float | None
+    published: Told | None = None
+
+    def position(self, sentence: int) -> int:
+        """Where in ``candidates`` and ``scores`` one of them stands."""
+        return int(np.searchsorted(self.candidates.sentence_ids, sentence))
+
+    def score(self, sentence: int) -> float:
+        """What one of the candidates scored."""
+        return float(self.scores[self.position(sentence)])
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """All rounds of one query so far.
+
+    Attributes:
+        frontier: what the next hop starts from; None where that is still to be drawn from the last one.
+        joining: sentences that the next hop reaches whatever it starts from.
+        hops: those made.
+        recalled: what nearby past questions were supported by.
+        priors: sentence -> recall prior in [0, 1], the strongest few.
+        vouched: strongest prior from a verdict that claimed to name all evidence.
+        stop_reason: why it stopped; None while it may go on.
+        near: passages near the question, best first; None where the collection is small, see ``propagate``.
+        reached: by the first hop, if that was read already; it is not stored, and read again then.
+    """
+
+    frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
+    joining: Sequence[int] = ()
+    hops: tuple[Hop, ...] = ()
+    recalled: Sequence[PastSupport] = ()
+    priors: Mapping[int, float] = field(default_factory=dict)
+    vouched: float = 0.0
+    stop_reason: StopReason | None = None
+    near: Sequence[int] | None = None
+    reached: Reached | None = None
+
+    @property
+    def evidence(self) -> dict[int, Evidence]:
+        """Every selected sentence, in order of selection."""
+        return {sentence: hop.evidence[sentence] for hop in self.hops for sentence in hop.selected}
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the selected sentences, in that order."""
+        return [found.text for found in self.evidence.values()]
+
+    def stored(self) -> dict[str, Any]:
+        """All of it as JSON has it; ``loaded`` makes an equal walk of that."""
+        return {
+            "frontier": None if self.frontier is None else _frontier(self.frontier),
+            "joining": list(self.joining),
+            "hops": [
+                {
+                    "start": _frontier(hop.start),
+                    "candidates": {name.name: _column(hop, name.name) for name in fields(Candidates)},
+                    "scores": hop.scores.tolist(),
+                    "selected": list(hop.selected),
+                    "evidence": [
+                        asdict(found) | {"entities": list(found.entities.items())}
+                        for found in hop.evidence.values()
+                    ],
+                    "counts": list(hop.counts.items()),
+                    "coverage": hop.coverage,
+                    "published": None if hop.published is None else asdict(hop.published),
+                }
+                for hop in self.hops
+            ],
+            "recalled": [asdict(past) for past in self.recalled],
+            "priors": list(self.priors.items()),
+            "vouched": self.vouched,
+            "stop_reason": self.stop_reason,
+            "near": None if self.near is None else list(self.near),
+        }
+
+
+def loaded(stored: Mapping[str, Any]) -> Walk:
+    """The walk that ``Walk.stored`` gave."""
+    return Walk(
+        frontier=None if stored["frontier"] is None else _loaded_frontier(stored["frontier"]),
+        joining=stored["joining"],
+        hops=tuple(_loaded_hop(hop) for hop in stored["hops"]),
+        recalled=[PastSupport(**past) for past in stored["recalled"]],
+        priors=dict(stored["priors"]),
+        vouched=stored["vouched"],
+        stop_reason=stored["stop_reason"],
+        near=stored["near"],
+    )
+
+
+def merged(walks: Sequence[Walk]) -> Walk:
+    """Several walks that wait to be resumed as one: the ``ONWARD`` entities that they lead to most, best first.
+
+    An entity that several lead to counts as where it is strongest; what hops they made is left out.
+    """
+    found: dict[int, tuple[float, str]] = {}
+    for walk in walks:
+        onward = walk.frontier or Frontier({}, {})
+        for entity, score in onward.activation.items():
+            if entity not in found or score > found[entity][0]:
+                found[entity] = (score, onward.names[entity])
+    best = sorted(found, key=lambda entity: (-found[entity][0], entity))[:ONWARD]
+    return Walk(
+        Frontier({entity: found[entity][0] for entity in best}, {entity: found[entity][1] for entity in best}),
+        stop_reason=walks[0].stop_reason if len(walks) == 1 else None,
+    )
+
+
+def _frontier(frontier: Frontier) -> list[list[Any]]:
+    """Entity, name and activation of each, in order: JSON's objects have no numbers for keys."""
+    return [[entity, frontier.names[entity], score] for entity, score in frontier.activation.items()]
+
+
+def _column(hop: Hop, name: str) -> list[Any]:
+    values: list[Any] = getattr(hop.candidates, name).tolist()
+    return values
+
+
+def _loaded_frontier(rows: Sequence[Sequence[Any]]) -> Frontier:
+    return Frontier(
+        activation={entity: score for entity, _, score in rows}, names={entity: name for entity, name, _ in rows}
+    )
+
+
+def _loaded_hop(stored: Mapping[str, Any]) -> Hop:
+    columns: dict[str, Any] = {
+        name: np.array(values, dtype=np.int64 if name.endswith("_ids") else np.float64)
+        for name, values in stored["candidates"].items()
+    }
+    candidates = Candidates(**columns)
+    scores = np.array(stored["scores"], dtype=np.float64)
+    found = [Evidence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
+    return Hop(
+        start=_loaded_frontier(stored["start"]),
+        candidates=candidates,
+        scores=scores,
+        order=propagation.strongest(scores, candidates.sentence_ids, len(candidates)),
+        selected=stored["selected"],
+        evidence={evidence.sentence_id: evidence for evidence in found},
+        counts=dict(stored["counts"]),
+        coverage=stored["coverage"],
+        published=None if (said := stored.get("published")) is None else Told(**said),
+    )

@@ -1,0 +1,254 @@
+"""The hops of one query: activate sentences, then stop or go on through the entities they name."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engram.core.ranking import coverage, propagation
+from engram.core.ranking.question_memory import nearness, net_support, recall_priors, ungated_support
+from engram.services.retrieval.graph_walk import Frontier, Hop, Walk
+from engram.services.retrieval.passage_key_cache import Known
+from engram.services.retrieval.query_plan import Plan
+from engram.storage.database import Reader
+from engram.storage.learning import question_supports
+from engram.storage.learning import walk_opening as openings
+from engram.storage.learning.question_supports import PastSupport
+from engram.storage.learning.walk_opening import Opening
+from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
+from engram.storage.retrieval.graph_hops import Evidence, Reached
+
+RECALL_QUESTIONS = 8
+RECALL_SENTENCES = 8
+# A question without entities scans every sentence of a collection up to this size, then the nearest passages': it
+# is to cost hardly more than one with entities, however large the collection.
+SCANNED_SENTENCES = 5_000
+SCANNED_PASSAGES = 1_000
+NEAR_PASSAGES = 100
+"""Passages near the question that hubs are read in, where the collection has a vector index."""
+
+
+def recalls(plan: Plan) -> bool:
+    """Whether a walk hears past questions."""
+    return plan.profile.recalls and plan.focus.use_memory
+
+
+def opening(reader: Reader, plan: Plan) -> Opening:
+    """What a walk begins with that starts from the question's names."""
+    return openings.read(
+        reader,
+        plan.focus,
+        list(plan.mentions),
+        plan.limits,
+        plan.profile.sentences_per_hop,
+        recall=(plan.recall_gate, RECALL_QUESTIONS) if recalls(plan) else None,
+        near=NEAR_PASSAGES if _hubs_near(plan) else None,
+    )
+
+
+def begin(reader: Reader, plan: Plan, start: Frontier, known: Known, opened: Opening | None = None) -> Walk:
+    """A walk before its first hop, with what past questions recall and what a session's pool holds.
+
+    Where the question resumes an earlier walk, it goes on from where that would have gone as well.
+
+    Args:
+        known: tells which passages are nearest to the question, where the process knows them.
+        opened: what was read already for a walk from this start.
+    """
+    past = plan.query.walk
+    walk = Walk(start) if past is None else resumed(plan, _named(reader, plan, past), start)
+    same = opened if past is None else None
+    near = _near(reader, plan, walk.frontier or start, known) if same is None else same.near
+    walk = replace(walk, near=near, reached=None if same is None or plan.query.pool else same.reached)
+    if not recalls(plan):
+        return replace(walk, joining=plan.query.pool)
+    recalled = None if opened is None else opened.recalled
+    if recalled is None:
+        recalled = question_supports.recall(
+            reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS
+        )
+    if not plan.focus.policy.gated:
+        recalled = [
+            replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
+            for past in recalled
+        ]
+    priors, vouched = heard(recalled, plan.recall_gate)
+    joining = list(dict.fromkeys([*priors, *plan.query.pool]))
+    reached = None if joining else walk.reached
+    return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched, reached=reached)
+
+
+def rest(plan: Plan, walk: Walk) -> Walk:
+    """What another question goes on from: where the walk would have gone, without the hops that it made.
+
+    Ids and numbers alone: names are read again where it is resumed, so that it holds nothing of a passage that is
+    deleted meanwhile.
+    """
+    onward = walk.frontier or _onward(plan, walk)
+    return Walk(Frontier(onward.activation, dict.fromkeys(onward.activation, "")), stop_reason=walk.stop_reason)
+
+
+def _named(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+    """A walk that was kept as ids, with the names of those of its entities that there still are."""
+    onward = walk.frontier or Frontier({}, {})
+    names = entity_lookup.names(reader, plan.collection, list(onward.activation))
+    return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
+
+
+def _near(reader: Reader, plan: Plan, start: Frontier, known: Known) -> Sequence[int] | None:
+    """Passages near the question, best first, where there is too much to read of all; None where there is not.
+
+    Hubs are read in them, since a large collection names a country in more sentences than can be read; and a
+    question without entities reads their sentences.
+    """
+    if start.activation:
+        wanted = NEAR_PASSAGES if _hubs_near(plan) else 0
+    else:
+        wanted = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
+    if not wanted:
+        return None
+    return known(wanted) or list(passages_by_key.nearest_passages(reader, plan.focus, wanted, plan.limits))
+
+
+def _hubs_near(plan: Plan) -> bool:
+    """Whether a hub contributes sentences of near passages instead of its oldest."""
+    return not plan.limits.exact and "passage" in plan.collection.indexed
+
+
+def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+    """Go on until the walk stops; or, where others say whether it may, until they have to be asked."""
+    while walk.stop_reason is None:
+        walk = _step(reader, plan, walk)
+        if plan.sufficiency in ("learned", "published", "llm"):
+            break
+    return walk
+
+
+def resume(
+    reader: Reader, plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()
+) -> Walk:
+    """Go on with a walk that stopped, as far as ``plan`` lets it, see ``resumed``."""
+    return advance(reader, plan, resumed(plan, walk, start, sentences))
+
+
+def resumed(plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
+    """A walk that stopped, before its next hop.
+
+    Args:
+        plan: may be another than the walk began with; the hops made count among its own.
+        start: entities to start from besides those that the last hop leads to.
+        sentences: that the next hop reaches whatever it starts from.
+    """
+    frontier = walk.frontier or _onward(plan, walk)
+    if start is not None:
+        activation = dict(frontier.activation)
+        for entity, score in start.activation.items():
+            activation[entity] = max(score, activation.get(entity, 0.0))
+        frontier = Frontier(activation, {**frontier.names, **start.names})
+    joining = [*walk.joining, *(sentence for sentence in sentences if sentence not in walk.joining)]
+    return replace(walk, frontier=frontier, joining=joining, stop_reason=None, reached=None)
+
+
+def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+    """One more hop, or the reason why there is none."""
+    if walk.hops and len(walk.hops) >= plan.max_hops:
+        return replace(walk, stop_reason="max_hops")
+    frontier = walk.frontier or _onward(plan, walk)
+    if walk.hops and not frontier.activation and not walk.joining:
+        return replace(walk, frontier=frontier, stop_reason="no_entities")
+    hop = _hop(reader, plan, walk, frontier)
+    if hop is None:
+        return replace(walk, frontier=frontier, stop_reason="no_candidates")
+    walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop), reached=None)
+    if len(walk.hops) >= plan.max_hops:
+        return replace(walk, stop_reason="max_hops")
+    if plan.sufficiency == "coverage" and _is_covered(hop, walk):
+        return replace(walk, stop_reason="sufficient")
+    return walk
+
+
+def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
+    focus, profile = plan.focus, plan.profile
+    if walk.reached is not None:
+        reached = walk.reached
+    elif start.activation or walk.hops:
+        near = (walk.near or ())[:NEAR_PASSAGES] if _hubs_near(plan) else None
+        reached = graph_hops.linked_sentences(
+            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, near
+        )
+    else:
+        reached = graph_hops.all_sentences(
+            reader, focus, walk.near, walk.joining, plan.limits, profile.sentences_per_hop
+        )
+    candidates = reached.candidates
+    if not len(candidates):
+        return None
+    scores = propagation.sentence_scores(candidates, learned_only=focus.policy.learned_only)
+    order = propagation.strongest(scores, candidates.sentence_ids, len(candidates))
+    selected = candidates.sentence_ids[order[: profile.sentences_per_hop]].tolist()
+    selected += [
+        sentence for sentence in walk.joining if sentence not in selected and sentence in candidates.sentence_ids
+    ]
+    evidence, counts = _read(reader, plan, reached, selected)
+    covered = None
+    if plan.sufficiency == "coverage":
+        texts = [found.text for found in (walk.evidence | evidence).values()]
+        covered = coverage.coverage(plan.query.text, texts)
+    selected = [sentence for sentence in selected if sentence in evidence]
+    return Hop(start, candidates, scores, order, selected, evidence, counts, covered)
+
+
+def _read(
+    reader: Reader, plan: Plan, reached: Reached, selected: Sequence[int]
+) -> tuple[dict[int, Evidence], dict[int, int]]:
+    """The selected sentences as they can be read, and how many sentences name the entities that they name.
+
+    Most often the hop has read just these: its statement orders as ``propagation`` does, but for the time that a
+    sentence speaks of.
+    """
+    if reached.evidence.keys() == set(selected):
+        return reached.evidence, reached.counts
+    if reached.evidence.keys() >= set(selected):
+        evidence = {sentence: reached.evidence[sentence] for sentence in sorted(selected)}
+        named = {entity for found in evidence.values() for entity in found.entities}
+        return evidence, {entity: reached.counts[entity] for entity in sorted(named)}
+    return graph_hops.evidence(reader, plan.collection, selected, plan.limits.hub_limit)
+
+
+def _onward(plan: Plan, walk: Walk) -> Frontier:
+    """What the last hop leads to (Eq. 9); a recalled sentence counts with its prior."""
+    hop, profile = walk.hops[-1], plan.profile
+    scores = {
+        sentence: hop.score(sentence) + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
+        for sentence in hop.selected
+    }
+    links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
+    if profile.rare_first:
+        left = {entity for past in walk.hops for entity in past.start.activation}
+        links = [(sentence, entity) for sentence, entity in links if entity not in left]
+    names = {entity: name for found in hop.evidence.values() for entity, name in found.entities.items()}
+    activation = propagation.next_entities(
+        scores, links, profile.entities_per_hop, hop.counts if profile.rare_first else None
+    )
+    return Frontier(activation, {entity: names[entity] for entity in activation})
+
+
+def heard(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:
+    """What past questions' supports make of sentences: the strongest priors, and the strongest that vouches.
+
+    A prior vouches for a question's evidence if the verdict behind it claimed to name all of it.
+    """
+    near = [
+        (
+            past,
+            nearness(past.similarity, gate, shares_entity=past.shares_entity),
+            net_support(past.support, past.perplexity),
+        )
+        for past in recalled
+    ]
+    priors = recall_priors((past.sentence_id, nearby, net) for past, nearby, net in near)
+    strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
+    return dict(strongest), max((nearby * net for past, nearby, net in near if past.complete), default=0.0)
+
+
+def _is_covered(hop: Hop, walk: Walk) -> bool:
+    """The coverage rule: the evidence names all that the question names, or verdicts vouch for it."""
+    return (hop.coverage or 0.0) >= 1.0 or walk.vouched >= coverage.VOUCHED_PRIOR

@@ -1,0 +1,54 @@
+"""Plain search: passages ranked by their keys alone, without walking the graph."""
+
+from collections.abc import Mapping
+
+from engram.core.ranking import fusion, passage_scores
+from engram.services.retrieval.passage_key_cache import Known, unknown
+from engram.services.retrieval.query import Strategy
+from engram.storage.corpus import lexical_index
+from engram.storage.database import Reader
+from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
+
+
+def search(
+    reader: Reader,
+    focus: Focus,
+    strategy: Strategy,
+    terms: Mapping[str, float],
+    limit: int,
+    limits: GraphLimits,
+    known: Known = unknown,
+) -> list[tuple[int, float]]:
+    """Passage and score of the ``limit`` passages whose keys are most like the question, best first.
+
+    A score is a cosine if dense, a BM25 score if lexical, a sum of reciprocal ranks if hybrid.
+
+    Args:
+        terms: what the question is matched by word for word: term -> weight > 0.
+        known: tells which passages are nearest, where the process knows them.
+    """
+    match strategy:
+        case "dense":
+            return list(_dense(reader, focus, limit, limits, known).items())
+        case "lexical":
+            return list(by_words(reader, focus, terms, limit).items())
+        case "hybrid":
+            depth = max(fusion.DEPTH, limit)
+            near = _dense(reader, focus, depth, limits, known)
+            matching = by_words(reader, focus, terms, depth)
+            return passage_scores.best(fusion.reciprocal_rank_fusion([list(near), list(matching)]), limit)
+        case "graph":
+            raise ValueError("the graph is walked, not searched")
+
+
+def by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], limit: int) -> dict[int, float]:
+    """The ``limit`` passages with the highest BM25 score, passage -> score, best first."""
+    if not terms:
+        return {}
+    return lexical_index.search(reader, focus.collection, terms, limit, focus.metadata, evolved=focus.evolved)
+
+
+def _dense(reader: Reader, focus: Focus, limit: int, limits: GraphLimits, known: Known) -> dict[int, float]:
+    nearest = passages_by_key.nearest_passages(reader, focus, limit, limits, known=known(limit))
+    return {passage: key.similarity for passage, key in nearest.items()}

@@ -1,0 +1,136 @@
+"""Passages' keys that this process keeps, to search them exactly where they are."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking import exact_search
+from engram.storage.corpus.current_vectors import Current
+from engram.storage.database import Reader
+from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.query_focus import Focus
+from engram.telemetry import metrics
+
+Known = Callable[[int], Sequence[int] | None]
+"""How many -> so many passages nearest to the question, best first; None where this process does not know them."""
+
+
+def unknown(count: int) -> None:
+    """Of a process that knows none, whatever the ``count``."""
+
+
+LEAST_PASSAGES = 1_000
+"""Of fewer Postgres finds the nearest in half a millisecond."""
+ASKED = 12
+"""Questions after which keys are read: to read them takes as long as Postgres searches for about as many."""
+MOST_BYTES = 2**29
+"""Of one collection: half of what one value of a statement may be."""
+REMEMBERED = 1_000
+"""Collections of which it is remembered how often they were asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is known of one collection's keys.
+
+    Attributes:
+        version: of these keys.
+        asked: how often they were asked for.
+        ids, keys: (n,) and (n, d), once they were read; None before.
+    """
+
+    version: tuple[str, str | None]
+    asked: int = 0
+    ids: NDArray[np.int64] | None = None
+    keys: NDArray[np.float32] | None = None
+
+    @property
+    def bytes(self) -> int:
+        """What they take."""
+        return 0 if self.ids is None or self.keys is None else self.ids.nbytes + self.keys.nbytes
+
+
+class KeptKeys:
+    """Keys of collections without a vector index, of which Postgres would read every one for each question.
+
+    Here that takes a tenth of the time. They are read on a snapshot together with their version, and serve
+    questions whose own snapshot has the same version, so that these find what Postgres would: what is found are
+    ids, and how near they are is asked of Postgres. Safe to share between threads.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        """Keep ``most_bytes`` >= 0 of keys; those that were not asked for longest go first."""
+        self._most = most_bytes
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[int, bool], _Kept] = OrderedDict()
+        self._reading: set[tuple[int, bool]] = set()
+        self._size = 0
+
+    @property
+    def bytes(self) -> int:
+        """What is kept now."""
+        return self._size
+
+    def known(self, reader: Reader, focus: Focus, now: Current | None) -> Known:
+        """What is nearest to the question on this snapshot, as far as this process knows it.
+
+        Args:
+            now: the vectors that the snapshot has.
+        """
+
+        @cache  # a walk that may end after each hop is ranked after each
+        def nearest(count: int) -> Sequence[int] | None:
+            kept = None if now is None or not self._serves(focus) else self._asked(reader, focus, now)
+            if kept is None or kept.ids is None or kept.keys is None:
+                return None
+            vector = focus.vector if focus.key_vector is None else focus.key_vector
+            found: list[int] = kept.ids[exact_search.nearest(kept.keys, vector, count)].tolist()
+            return found
+
+        return nearest
+
+    def _serves(self, focus: Focus) -> bool:
+        """Whether keys are to be kept for such a question. A filter on metadata is left to Postgres."""
+        collection = focus.collection
+        size = collection.passage_count * focus.vector.nbytes
+        searched = "passage" not in collection.indexed and collection.passage_count >= LEAST_PASSAGES
+        return searched and not focus.metadata and size <= min(self._most, MOST_BYTES)
+
+    def _asked(self, reader: Reader, focus: Focus, now: Current) -> _Kept | None:
+        """What is kept of this version, read now if it was asked for often enough."""
+        which = focus.collection.id, focus.evolved
+        version = now.base_keys, now.evolved_keys if focus.evolved else None
+        with self._lock:
+            kept = self._kept.get(which)
+            if kept is None or kept.version != version:
+                kept = _Kept(version)
+            kept = replace(kept, asked=kept.asked + 1)
+            self._put(which, kept)
+            if kept.keys is not None or kept.asked < ASKED or which in self._reading:
+                return kept
+            self._reading.add(which)
+        try:
+            ids, keys = passages_by_key.all_keys(reader, which[0], evolved=which[1])
+        finally:
+            with self._lock:
+                self._reading.remove(which)
+        metrics.KEYS_READ.inc()
+        kept = replace(kept, ids=ids, keys=keys)
+        with self._lock:
+            self._put(which, kept)
+        return kept
+
+    def _put(self, which: tuple[int, bool], kept: _Kept) -> None:
+        """Have this be the latest that was asked for, and let go of the earliest as long as there is too much."""
+        before = self._kept.pop(which, None)
+        self._kept[which] = kept
+        self._size += kept.bytes - (0 if before is None else before.bytes)
+        while self._size > self._most or len(self._kept) > REMEMBERED:
+            _, earliest = self._kept.popitem(last=False)
+            self._size -= earliest.bytes
+        metrics.KEYS_KEPT.set(self._size)

@@ -1,0 +1,226 @@
+"""The passages of one query in order: as published, or by features whose weights are a belief."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking import passage_scores, propagation, ranking_weights, sufficiency
+from engram.core.ranking.complementarity import Pool
+from engram.core.ranking.passage_scores import Reach
+from engram.core.ranking.question_memory import lifts
+from engram.core.ranking.ranking_weights import Believed
+from engram.providers.language import normalise_entity, title_entities
+from engram.providers.ranking_prior import RankingPrior
+from engram.services.retrieval.answer_sufficiency import Enough, enough
+from engram.services.retrieval.complementarity_reranking import look_again
+from engram.services.retrieval.graph_walk import Hop, Walk
+from engram.services.retrieval.key_search import search
+from engram.services.retrieval.passage_key_cache import Known
+from engram.services.retrieval.query_plan import Plan
+from engram.storage.database import Reader
+from engram.storage.learning.learned_weights import Learned
+from engram.storage.retrieval import passage_candidates, passages_by_key
+from engram.storage.retrieval.passage_candidates import Found
+
+TITLES = 20_000
+"""Titles that a process remembers the names of."""
+GAP_PASSAGES = 10
+"""Passages that are looked for in each gap."""
+RECORDED = 64
+"""Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The ranked passages of one query.
+
+    Attributes:
+        best: passage and score of the ``top_k`` best, best first.
+        candidates: all that were ranked by features, best before recall first, (n,); none if ranked as published.
+        features: of the candidates, (n, k).
+        mean: the weights that they were ranked by, (k,).
+        pool: what they were looked at again with; None if ranked as published.
+        recalled: whether recall had a say in what was reached and in which order.
+        expanded: whether the question came with expansions.
+        beyond: passage and score of those that come after ``best``, as many as were reached, best first.
+        weight_events: verdicts in the weights that it was ranked by.
+        enough: whether it is, before recall; None where features do not rank.
+    """
+
+    best: list[tuple[int, float]]
+    candidates: NDArray[np.int64]
+    features: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    recalled: bool
+    pool: Pool | None = None
+    expanded: bool = False
+    beyond: Sequence[tuple[int, float]] = ()
+    weight_events: int = 0
+    enough: Enough | None = None
+
+    @property
+    def ordered(self) -> list[tuple[int, float]]:
+        """Passage and score of all that were ranked, best first."""
+        return [*self.best, *self.beyond]
+
+    @property
+    def pooled(self) -> list[int]:
+        """The passages of the pool, best first."""
+        return [] if self.pool is None else self.candidates[self.pool.places].tolist()
+
+    @property
+    def teaches(self) -> bool:
+        """Whether a verdict speaks of the ranking weights: not where what is known of the question had a say.
+
+        Nor where expansions had one: they change what likeness comes to, and the weights are those of questions as
+        they are asked.
+        """
+        return len(self.candidates) > 0 and not self.recalled and not self.expanded
+
+
+_NO_FEATURES = (
+    np.zeros(0, dtype=np.int64),
+    np.zeros((0, len(passage_scores.FEATURES))),
+    np.zeros(len(passage_scores.FEATURES)),
+)
+
+
+def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int, known: Known) -> Ranking:
+    """The passages that a walk touched and those nearest to the question; without a walk those that a search finds.
+
+    Args:
+        prior: what is believed before any verdict.
+        depth: how many passages a search has to find.
+        known: tells which passages are nearest to the question, where the process knows them.
+    """
+    top_k = plan.query.top_k
+    if plan.served.strategy != "graph":
+        ordered = search(reader, plan.focus, plan.served.strategy, plan.terms, depth, plan.limits, known)
+        return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:])
+    if plan.profile.by_features:
+        return _by_features(reader, plan, walk, prior, known)
+    bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
+    touched = {passage for bonus in bonuses for passage in bonus}
+    touched.update(found.passage_id for found in walk.evidence.values())
+    near = passages_by_key.nearest_passages(reader, plan.focus, top_k, plan.limits, touched, known(top_k))
+    similarities = {passage: key.similarity for passage, key in near.items()}
+    scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
+    ordered = passage_scores.best(scores, len(scores))
+    return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[top_k:])
+
+
+def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, known: Known) -> Ranking:
+    profile, top_k = plan.profile, plan.query.top_k
+    found = _candidates(reader, plan, walk, known)
+    titles = [_names(title) for title in found.titles]
+    first = _first_look(reader, plan, walk, found, titles)
+    taught = list(prior.of_answers) if plan.focus.use_memory else []
+    look = look_again(reader, plan, walk, found, titles, first @ prior.first, taught)
+    features = passage_scores.with_second_look(first, look.pool, prior.first)
+    believed = _believed(prior, look.learned)
+    mean, events = believed[prior.of_ranking]
+    values = features @ mean
+    order = np.lexsort((found.ids, -values))
+    shown = order[: sufficiency.FIRST]
+    words = replace(found.words, score=found.words.score[shown], said=found.words.said[shown])
+    pool = None if look.pool is None else look.pool.ordered(order)
+    judged = enough(plan, walk, values[order], features[order], words, pool, *believed[prior.of_enough])
+    scores = dict(zip(found.ids.tolist(), values.tolist(), strict=True))
+    reach = float(np.ptp(values)) if len(values) else 0.0
+    for sentence, lift in lifts(walk.priors).items():
+        if sentence in walk.evidence:
+            passage = walk.evidence[sentence].passage_id
+            scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
+    ordered = passage_scores.best(scores, len(scores))
+    return Ranking(
+        ordered[:top_k],
+        found.ids[order],
+        features[order],
+        mean,
+        recalled=bool(walk.priors),
+        pool=pool,
+        expanded=bool(plan.query.expansions),
+        beyond=ordered[top_k:],
+        weight_events=events,
+        enough=judged,
+    )
+
+
+def _candidates(reader: Reader, plan: Plan, walk: Walk, known: Known) -> Found:
+    """What the walk reached and what either key is near to."""
+    wanted = max(plan.query.top_k, plan.profile.ranked_passages)
+    touched = {found.passage_id for found in walk.evidence.values()}
+    for hop in walk.hops:
+        touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
+    if plan.focus.gaps:
+        searches = [passages_by_key.Search(gap, GAP_PASSAGES, plan.focus.metadata) for gap in plan.focus.gaps]
+        for found_in in passages_by_key.nearest_to_each(reader, plan.collection, searches, plan.limits):
+            touched.update(found_in)
+    near = walk.near or known(wanted) or ()
+    return passage_candidates.find(reader, plan.focus, plan.terms, wanted, plan.limits, sorted(touched), near)
+
+
+@lru_cache(maxsize=TITLES)
+def _names(title: str | None) -> Sequence[str]:
+    """The normalised names that a title stands for."""
+    return tuple(normalise_entity(name) for name in title_entities(title))
+
+
+def _first_look(
+    reader: Reader, plan: Plan, walk: Walk, found: Found, titles: Sequence[Sequence[str]]
+) -> NDArray[np.float64]:
+    """What each candidate is by itself, (n, len(FIRST_LOOK))."""
+    length = max(sum(plan.terms.values()), 1)
+    ids = found.ids.tolist()
+    called: dict[str, list[int]] = {}
+    for passage, names in zip(ids, titles, strict=True):
+        for name in names:
+            called.setdefault(name, []).append(passage)
+    _, features = passage_scores.passage_features(
+        dict(zip(ids, found.similarity.tolist(), strict=True)),
+        dict(zip(ids, (found.words.score / length).tolist(), strict=True)),
+        passages_by_key.timely_passages(reader, plan.focus, ids),
+        [_reach(hop, called) for hop in walk.hops],
+    )
+    return features
+
+
+def _believed(
+    prior: RankingPrior, learned: Mapping[Believed, Learned]
+) -> dict[Believed, tuple[NDArray[np.float64], int]]:
+    """Of each belief the mean weights, (k,), and the verdicts in them."""
+    return {
+        of: (ranking_weights.posterior(began, learned[of].evidence).mean, learned[of].events)
+        if of in learned
+        else (began.mean, 0)
+        for of, began in prior.of_answers.items()
+    }
+
+
+def _bonuses(hop: Hop, most: int) -> dict[int, float]:
+    """Passage -> summed score of its ranking sentences (Eq. 7)."""
+    chosen = hop.order[:most]
+    return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])
+
+
+def _reach(hop: Hop, called: Mapping[str, Sequence[int]]) -> Reach:
+    """What a hop reached, and the passages titled after the entities it started from.
+
+    Args:
+        called: normalised name -> the passages titled after it.
+    """
+    highest = max(hop.start.activation.values(), default=0.0)
+    titled: dict[int, float] = {}
+    for entity, activation in hop.start.activation.items():
+        share = activation / highest if highest > 0 else 0.0
+        for passage in called.get(normalise_entity(hop.start.names[entity]), ()):
+            titled[passage] = max(titled.get(passage, 0.0), share)
+    return Reach(
+        passage_ids=hop.candidates.passage_ids[hop.order],
+        semantic=hop.candidates.semantic[hop.order],
+        scores=hop.scores[hop.order],
+        titled=titled,
+    )

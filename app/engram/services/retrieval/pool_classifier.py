@@ -1,0 +1,98 @@
+"""Whether evidence suffices, by the published classifier (R-Feedback, ``core.feedback_stop``)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.context.errors import ConfigurationError
+from engram.core.planning.feedback_stop import AT_LEAST, Told, named, told
+from engram.providers.language import Language
+from engram.providers.stop_weights import COSINE, Relevance, StopWeights
+from engram.services.auth.encoder import Encoder
+from engram.services.retrieval.graph_walk import Walk
+from engram.services.retrieval.query_plan import Plan
+from engram.storage.corpus.collections import Collection
+
+
+class PoolClassifier:
+    """Tells pools that suffice from those that do not."""
+
+    def __init__(
+        self, language: Language, encoder: Encoder, relevance: Relevance | None, weights: StopWeights
+    ) -> None:
+        """Go by these weights.
+
+        Args:
+            relevance: the cross-encoder, or None for the cosine of embeddings.
+
+        Raises:
+            ConfigurationError: the weights were fitted by another second feature.
+        """
+        by = COSINE if relevance is None else relevance.name
+        if weights.relevance != by:
+            raise ConfigurationError(
+                f"The weights of the stop were fitted by {weights.relevance!r}, and relevance is told by {by!r}: "
+                "fit others with `engram fit-stop` and name them in ENGRAM_STOP_WEIGHTS."
+            )
+        self._language = language
+        self._encoder = encoder
+        self._relevance = relevance
+        self._network = weights.network
+
+    @property
+    def reads(self) -> bool:
+        """Whether a model reads the pool; else all that it goes by of a walk is there once a hop is made."""
+        return self._relevance is not None
+
+    def told(self, collection: Collection, question: str, pool: Sequence[str], cosine: float | None = None) -> Told:
+        """What the classifier says of a pool; an empty one has a relevance of 0.
+
+        Args:
+            cosine: of the sentence that is most about the question, where that is known.
+        """
+        names = self._language.analyse_question(question).entities
+        about = self._about(collection, question, pool) if cosine is None else cosine
+        return told(named(names, pool), about, self._network)
+
+    def embedded(self, collection: Collection, question: str) -> NDArray[np.float32]:
+        """The question's vector, (d,), which a pool's cosines are with."""
+        vector: NDArray[np.float32] = self._encoder.embed(collection, [question])[0]
+        return vector
+
+    def told_of(self, plan: Plan, walk: Walk) -> Told:
+        """The same of all that a walk has selected so far.
+
+        Its cosines are those that its hops compared: nothing is embedded again.
+        """
+        pool = walk.texts
+        if self._relevance is not None and pool:
+            relevance = max(self._relevance.score(plan.query.text, pool))
+        else:
+            cosines = [
+                float(hop.candidates.semantic[hop.position(sentence)])
+                for hop in walk.hops
+                for sentence in hop.selected
+            ]
+            relevance = max(cosines, default=0.0)
+        return told(named(list(plan.mentions.values()), pool), relevance, self._network)
+
+    def _about(self, collection: Collection, question: str, pool: Sequence[str]) -> float:
+        """Of the sentence that is most about the question; how to sum up those of a pool the paper does not say.
+
+        Over pools of 86 development questions of MuSiQue the most tells them apart with an AUC of .72, the mean of
+        the three best with .62, that of all with .50.
+        """
+        if not pool:
+            return 0.0
+        if self._relevance is not None:
+            scores = self._relevance.score(question, pool)
+        else:
+            vectors = self._encoder.embed(collection, [question, *pool])
+            scores = (vectors[1:] @ vectors[0]).tolist()
+        return float(max(scores))
+
+
+def suffices(said: Told) -> bool:
+    """Whether that is enough to end hops by."""
+    return said.probability >= AT_LEAST

@@ -1,0 +1,68 @@
+"""What is asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from engram.core.filter.logged_verdict import Expansion
+from engram.core.ranking.profiles import ProfileName
+from engram.services.auth.scope import Scope
+from engram.services.retrieval.graph_walk import Walk
+
+Memory = Literal["off", "read"]
+Strategy = Literal["graph", "dense", "lexical", "hybrid"]
+Sufficiency = Literal["none", "coverage", "learned", "published", "llm"]
+Include = Literal["sentences", "entities", "trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """A question and what is known of it: what it asks beside each of these sentences is a gap vector."""
+
+    question: str
+    sentences: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One question, as it was asked.
+
+    Attributes:
+        text: the question.
+        scope: where to look, and who asks.
+        top_k: passages wanted.
+        max_hops: propagation rounds at most; None for the profile's own.
+        memory: whether learned state is read.
+        profile: the published constants, where there are any, or ours.
+        strategy: walk the graph, or rank passages by their keys alone: dense, lexical, or both fused.
+        sufficiency: what may end the hops early; None for the profile's own.
+        min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages.
+        metadata: only passages whose metadata contain this.
+        time_constraint: None to look for one in the question, "" for none, else the phrase itself.
+        include: what the answer carries besides passages and their supporting sentences.
+        expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
+        says_arm: whether memory, profile and strategy are the caller's word; else an experiment may choose them.
+        unit: whose question it is: one unit stays in one arm.
+        pool: sentences that the first hop reaches whatever it starts from: what a session has found so far.
+        lacking: whose gaps passages are looked for in besides.
+        walk: that this one resumes: the first hop starts from where it would have gone on as well.
+    """
+
+    text: str
+    scope: Scope
+    top_k: int = 5
+    max_hops: int | None = None
+    memory: Memory = "read"
+    profile: ProfileName = "default"
+    strategy: Strategy = "graph"
+    sufficiency: Sufficiency | None = None
+    min_sufficiency: float | None = None
+    metadata: Mapping[str, Any] | None = None
+    time_constraint: str | None = None
+    include: frozenset[Include] = field(default_factory=frozenset)
+    expansions: Sequence[Expansion] = ()
+    says_arm: bool = True
+    unit: str | None = None
+    pool: Sequence[int] = ()
+    lacking: Lacking | None = None
+    walk: Walk | None = None

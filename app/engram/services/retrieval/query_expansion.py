@@ -1,0 +1,129 @@
+"""Query expansion: pieces of text that widen a question, from the passages it finds, from the LLM, or from both.
+
+Nothing is remembered of it: what a piece was good for is for a verdict to say, under ``expansions``.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from engram.context.errors import LlmError, LlmNotConfiguredError
+from engram.core.filter.logged_verdict import Expansion
+from engram.core.passage_keys import expansion
+from engram.core.passage_keys.expansion import Method
+from engram.providers.language import surface_words, terms
+from engram.providers.llm import Llm
+from engram.services.auth.encoder import Encoder
+from engram.services.auth.scope import Scope
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.key_search import search
+from engram.storage.corpus import current_vectors, lexical_index, passages
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
+
+KEY_TERMS = 12
+"""Terms of a unit from pseudo-relevance feedback."""
+DIVER_ROUNDS = 2
+"""How often 'diver' retrieves and refines."""
+
+
+class ExpandService:
+    """Widens questions; leaves no episode."""
+
+    def __init__(self, database: Database, encoder: Encoder, limits: GraphLimits, llm: Llm | None) -> None:
+        self._database = database
+        self._encoder = encoder
+        self._limits = limits
+        self._llm = llm
+
+    def expand(
+        self,
+        scope: Scope,
+        question: str,
+        methods: Sequence[Method],
+        feedback_passages: int = 5,
+        failures: list[Fallback] | None = None,
+    ) -> list[Expansion]:
+        """The units of each method, in the order of the methods.
+
+        Words that only repeat the question are no unit, so a method may have none; 'prf' and 'diver' have none
+        where no passage is found.
+
+        Args:
+            methods: without repetitions.
+            feedback_passages: how many of the passages found first 'prf' and 'diver' take for relevant, >= 1.
+            failures: takes what the endpoint failed, unless it failed every method.
+
+        Raises:
+            LlmNotConfiguredError: a method needs an endpoint and none is configured; nothing is retrieved.
+            LlmError: the endpoint failed; with ``failures``, every method.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+        """
+        needing = [method for method in methods if method != "prf"]
+        if needing:
+            self._endpoint(*needing)
+        found = self._feedback(scope.collection, question, feedback_passages)
+        units: list[Expansion] = []
+        for method in methods:
+            try:
+                if method == "prf":
+                    texts = self._key_terms(scope.collection, question, found)
+                elif method == "diver":
+                    texts = self._refined(scope.collection, question, found, feedback_passages)
+                else:
+                    texts = self._endpoint(method).expand(method, question)
+            except LlmError as error:
+                if failures is None or len(failures) + 1 == len(methods):
+                    raise
+                failures.append(Fallback("not-widened", f"{method}: {error.detail}"))
+                continue
+            units += [Expansion(method, text) for text in texts if _plain(text) != _plain(question)]
+        return units
+
+    def _endpoint(self, *methods: Method) -> Llm:
+        if self._llm is None:
+            named = ", ".join(f"'{method}'" for method in methods)
+            raise LlmNotConfiguredError(f"POST /expand with {named} needs ENGRAM_LLM_BASE_URL to be set.")
+        return self._llm
+
+    def _feedback(self, collection: Collection, question: str, limit: int) -> list[str]:
+        """What the passages say that words and meaning of the question find first, best first.
+
+        Nothing learned has a say: an expansion may become part of a passage's key, and then would breed its like.
+        """
+        vector = self._encoder.embed(collection, [question])[0]
+        words = Counter(terms(question))
+        with self._database.snapshot() as reader:
+            current_vectors.same_space(reader, collection)
+            found = search(reader, Focus(collection, vector), "hybrid", words, limit, self._limits)
+            best = [passage for passage, _ in found]
+            stored = passages.by_id(reader, collection.id, best)
+        shown = [stored[passage] for passage in best if passage in stored]
+        return [f"{passage.title}. {passage.text}" if passage.title else passage.text for passage in shown]
+
+    def _key_terms(self, collection: Collection, question: str, found: Sequence[str]) -> list[str]:
+        """One unit of what the passages ``found`` say most tellingly, in words as they write them; none, or it."""
+        counted = [Counter(terms(text)) for text in found]
+        with self._database.read() as reader:
+            total, containing = lexical_index.passage_counts(reader, collection, list(set().union(*counted)))
+        if not total:  # they have gone since they were found
+            return []
+        weights = expansion.term_weights(counted, containing, total)
+        chosen = expansion.key_terms(weights, set(terms(question)), KEY_TERMS)
+        written = surface_words(found)
+        return [", ".join(written.get(term, term) for term in chosen)] if chosen else []
+
+    def _refined(self, collection: Collection, question: str, found: Sequence[str], limit: int) -> list[str]:
+        """The question after rounds of retrieving with it and refining it by what that found; none, or one."""
+        llm, draft = self._endpoint("diver"), question
+        for turn in range(DIVER_ROUNDS):
+            shown = self._feedback(collection, draft, limit) if turn else found
+            refined = llm.refine_question(question, draft, shown) if shown else draft
+            if refined == draft:  # it would find the same passages again
+                break
+            draft = refined
+        return [draft]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

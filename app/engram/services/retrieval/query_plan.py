@@ -1,0 +1,273 @@
+"""All that is decided about a query before anything is read of the graph; no connection is open meanwhile."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import numpy as np
+
+from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
+from engram.core.filter.logged_verdict import Expansion
+from engram.core.passage_keys import evolution
+from engram.core.ranking import bm25, complementarity
+from engram.core.ranking.profiles import PROFILES, Profile
+from engram.core.text.identifiers import RANDOM_BYTES, uuid7
+from engram.core.text.temporal import TimeExpression, find_time_expressions
+from engram.providers.language import Language, normalise_entity, terms
+from engram.providers.llm import Llm
+from engram.services.auth.encoder import Encoder
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.query import Memory, Query, Strategy, Sufficiency
+from engram.storage.corpus.collections import Collection
+from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
+from engram.telemetry.stages import stage
+
+
+@dataclass(frozen=True, slots=True)
+class Exploring:
+    """That a query explores.
+
+    Attributes:
+        slots: positions at the end of its answer, at most.
+        entropy: what its draws come from.
+    """
+
+    slots: int
+    entropy: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """How a query is served.
+
+    Attributes:
+        query_id: the query's own; what it is given by chance follows from it.
+        memory, strategy: as of ``Query``.
+        profile: the constants themselves.
+        arm: of the collection's experiment that it was given; None for none.
+        shadow: whether the collection serves without memory.
+        exploring: None if the query does not explore.
+    """
+
+    query_id: UUID
+    memory: Memory
+    profile: Profile
+    strategy: Strategy
+    arm: str | None = None
+    shadow: bool = False
+    exploring: Exploring | None = None
+
+
+def new_query_id() -> UUID:
+    """The identifier of a query that begins now."""
+    return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
+
+
+def as_asked(query: Query) -> Served:
+    """The query served as it says, whatever its collection is set to."""
+    return Served(
+        query_id=new_query_id(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One query, analysed and embedded.
+
+    Attributes:
+        focus: what all its statements look for, and where.
+        limits: bounds on what one statement reads.
+        recall_gate: least cosine of a past question that is heard.
+        max_hops: propagation rounds at most.
+        sufficiency: what may end them early.
+        mentions: normalised name -> the name as the question writes it.
+        unknown: of these, those that no entity is called like -> embedding, (d,).
+        constraint: the time that the question names, or was given.
+        terms: what is matched word for word: term -> weight > 0.
+    """
+
+    query: Query
+    served: Served
+    focus: Focus
+    limits: GraphLimits
+    recall_gate: float
+    max_hops: int
+    sufficiency: Sufficiency
+    mentions: Mapping[str, str]
+    unknown: Mapping[str, Vector]
+    constraint: str | None
+    terms: Mapping[str, float]
+    analyse_ms: float
+    embed_ms: float
+    warnings: tuple[Fallback, ...] = ()
+
+    @property
+    def collection(self) -> Collection:
+        """Where to look, as it was when the request came in."""
+        return self.query.scope.collection
+
+    @property
+    def profile(self) -> Profile:
+        """The constants that it is retrieved by."""
+        return self.served.profile
+
+    def without_memory(self, top_k: int) -> "Plan":
+        """The same question with nothing learned and nothing explored."""
+        return replace(
+            self,
+            query=replace(self.query, top_k=top_k),
+            served=replace(self.served, memory="off", exploring=None),
+            focus=replace(self.focus, use_memory=False),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Makes plans.
+
+    Attributes:
+        llm_times: whether times are looked for by the endpoint.
+    """
+
+    encoder: Encoder
+    language: Language
+    limits: GraphLimits
+    recall_gate: float
+    llm: Llm | None = None
+    llm_times: bool = False
+
+    def plan(self, query: Query, served: Served | None = None) -> Plan:
+        """The query as it is ``served``; by default as it was asked.
+
+        Raises:
+            InvalidRequestError: the query bounds hops that its strategy does not make, or goes by whether the
+                answer is enough where that is not told.
+            LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+        """
+        self.encoder.check(query.scope.collection)
+        served = served or as_asked(query)
+        sufficiency = self._sufficiency(query, served)
+        began = time.perf_counter()
+        with stage("analyse"):
+            mentions, constraint, warnings = self._analysed(query, served)
+            weights = term_weights(query.text, query.expansions)
+        analysed = time.perf_counter()
+        # Expansions only where keys are compared by vectors.
+        units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
+        times = [constraint] if constraint else []
+        lacking = () if query.lacking is None else (query.lacking.question, *query.lacking.sentences)
+        with stage("embed"):
+            vectors = self.encoder.embed(query.scope.collection, [query.text, *units, *lacking, *times])
+        focus = Focus(
+            query.scope.collection,
+            vectors[0],
+            time_vector=vectors[-1] if times else None,
+            use_memory=served.memory == "read",
+            policy=served.profile.policy,
+            metadata=query.metadata,
+            asked=_days(constraint, served),
+            key_vector=evolution.expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
+            gaps=_gaps(vectors[1 + len(units) : 1 + len(units) + len(lacking)]) if lacking else (),
+        )
+        return Plan(
+            query=query,
+            served=served,
+            focus=focus,
+            limits=self.limits,
+            recall_gate=self.recall_gate,
+            max_hops=query.max_hops or served.profile.max_hops,
+            sufficiency=sufficiency,
+            mentions=mentions,
+            unknown={},
+            constraint=constraint,
+            terms=weights,
+            analyse_ms=milliseconds(began, analysed),
+            embed_ms=milliseconds(analysed, time.perf_counter()),
+            warnings=warnings,
+        )
+
+    def again(self, plan: Plan, collection: Collection) -> Plan:
+        """The same question to the collection as it is now.
+
+        Raises:
+            EmbeddingSpaceMismatchError: its vectors are of another encoder.
+        """
+        query = replace(plan.query, scope=replace(plan.query.scope, collection=collection))
+        return replace(self.plan(query, plan.served), sufficiency=plan.sufficiency, warnings=plan.warnings)
+
+    def embedded(self, plan: Plan, unknown: Sequence[str]) -> Plan:
+        """The plan with the embeddings of these of its names.
+
+        Few need any: most names that a question mentions are names of entities, and one embedding takes as long as
+        the walk.
+        """
+        began = time.perf_counter()
+        with stage("embed"):
+            vectors = self.encoder.embed(plan.collection, [plan.mentions[name] for name in unknown])
+        return replace(
+            plan,
+            unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},
+            embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
+        )
+
+    def _sufficiency(self, query: Query, served: Served) -> Sufficiency:
+        walks, told = served.strategy == "graph", served.strategy == "graph" and served.profile.by_features
+        if not walks and (query.max_hops is not None or query.sufficiency is not None):
+            raise InvalidRequestError(
+                f"Strategy {served.strategy!r} makes no hops: max_hops and sufficiency go with strategy 'graph'."
+            )
+        if query.sufficiency == "learned" and not told:
+            raise InvalidRequestError("sufficiency 'learned' goes with profile 'default'.")
+        if query.min_sufficiency is not None and not told:
+            raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
+        if query.sufficiency == "llm" and self.llm is None:
+            raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+        if not walks:
+            return "none"
+        return query.sufficiency or ("coverage" if served.profile.recalls else "none")
+
+    def _analysed(self, query: Query, served: Served) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
+        """Normalised name -> mention, the time constraint, and whether rules had to find it.
+
+        Where nothing is walked, names have no say, nor has a time; but a given one is kept for verdicts.
+        """
+        if served.strategy != "graph":
+            return {}, query.time_constraint or None, ()
+        analysis = self.language.analyse_question(query.text)
+        mentions = {normalise_entity(mention): mention for mention in analysis.entities}
+        if query.time_constraint is not None:
+            return mentions, query.time_constraint or None, ()
+        if self.llm_times and self.llm is not None:
+            try:
+                return mentions, self.llm.extract_time_constraint(query.text), ()
+            except LlmError as error:
+                return mentions, analysis.time_expression, (Fallback("time-by-rules", error.detail),)
+        return mentions, analysis.time_expression, ()
+
+
+def _gaps(vectors: Vector) -> Sequence[Vector]:
+    """The gap vectors of a question, the first row, and of what is known of it, the others."""
+    rows = vectors.astype(np.float64)
+    return list(complementarity.gaps(rows[0], rows[1:]).astype(np.float32))
+
+
+def _days(constraint: str | None, served: Served) -> tuple[TimeExpression, ...]:
+    """The intervals that the time constraint names, where they have a say."""
+    if constraint is None or served.strategy != "graph" or not served.profile.by_features:
+        return ()
+    return tuple(find_time_expressions(constraint))
+
+
+def term_weights(question: str, expansions: Sequence[Expansion]) -> dict[str, float]:
+    """What the question, with its expansions, is matched by word for word: term -> weight > 0."""
+    units = [Counter(terms(expansion.text)) for expansion in expansions]
+    return bm25.expanded(Counter(terms(question)), units)
+
+
+def milliseconds(start: float, end: float) -> float:
+    """Between two readings of the clock."""
+    return round((end - start) * 1000.0, 3)

@@ -1,0 +1,286 @@
+"""Retrieval: a plan carried out on one snapshot. It explains nothing, keeps nothing and learns nothing."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.context.errors import LlmError, LlmNotConfiguredError
+from engram.providers.llm import Llm
+from engram.providers.ranking_prior import RankingPriors
+from engram.services.retrieval import hop_loop
+from engram.services.retrieval.answer_exploration import Explored, depth, explore
+from engram.services.retrieval.answer_trace import EntityAnswer
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.graph_walk import Frontier, Walk
+from engram.services.retrieval.passage_key_cache import KeptKeys, Known
+from engram.services.retrieval.passage_ranking import Ranking, rank
+from engram.services.retrieval.pool_classifier import PoolClassifier, suffices
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import Plan, Planner, Served, milliseconds
+from engram.storage.corpus import current_vectors, passages
+from engram.storage.corpus.passages import StoredPassage, StoredSentence
+from engram.storage.database import Database, Reader
+from engram.storage.learning.walk_opening import Opening
+from engram.storage.retrieval import entity_lookup
+from engram.telemetry.stages import stage
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a query came upon.
+
+    Attributes:
+        entities: that its mentions were aligned to.
+        explored: what its answer shows.
+        passages: of these, and of the pool, as they can be read.
+        sentences: passage -> all its sentences, if the query asked for them.
+    """
+
+    plan: Plan
+    entities: Sequence[EntityAnswer]
+    walk: Walk
+    ranking: Ranking
+    explored: Explored
+    passages: Mapping[int, StoredPassage]
+    sentences: Mapping[int, Sequence[StoredSentence]]
+    search_ms: float
+
+    @property
+    def shown(self) -> list[tuple[int, str, float]]:
+        """Passage, external id and score, in the order of the answer."""
+        return [
+            (passage, self.passages[passage].external_id, score)
+            for passage, score in self.explored.best
+            if passage in self.passages
+        ]
+
+
+class RetrieveService:
+    """Finds what questions ask for."""
+
+    def __init__(
+        self,
+        database: Database,
+        planner: Planner,
+        priors: RankingPriors,
+        kept_keys: KeptKeys,
+        llm: Llm | None = None,
+        *,
+        threshold: float,
+        classifier: Callable[[], PoolClassifier],
+    ) -> None:
+        """Find by these parts.
+
+        Args:
+            kept_keys: what the process keeps of passages' keys.
+            threshold: from which probability on an answer is enough for hops to end (sufficiency "learned").
+            classifier: what ends them by sufficiency "published"; made when it is first asked.
+        """
+        self._classifier = classifier
+        self._threshold = threshold
+        self._database = database
+        self._kept_keys = kept_keys
+        self._planner = planner
+        self._priors = priors
+        self._llm = llm
+
+    def by(self, priors: RankingPriors) -> "RetrieveService":
+        """The same with other ranking weights to start from."""
+        return RetrieveService(
+            self._database,
+            self._planner,
+            priors,
+            self._kept_keys,
+            self._llm,
+            threshold=self._threshold,
+            classifier=self._classifier,
+        )
+
+    def plan(self, query: Query, served: Served | None = None) -> Plan:
+        """The query as it is ``served``; by default as it was asked, whatever its collection is set to.
+
+        Raises:
+            InvalidRequestError, LlmNotConfiguredError: as ``Planner.plan``.
+        """
+        return self._planner.plan(query, served)
+
+    def find(self, plan: Plan) -> Retrieved:
+        """What the plan comes upon."""
+        with self.on_snapshot(plan) as (_, found):
+            return found
+
+    @contextmanager
+    def on_snapshot(self, plan: Plan) -> Iterator[tuple[Reader, Retrieved]]:
+        """What the plan comes upon, and the snapshot it was read on, for what else is to be read of that.
+
+        Everything is read on one snapshot, but none is held while others work: between two of them names are
+        embedded that no entity bears, and the endpoint or a cross-encoder is asked whether a walk's evidence
+        suffices. If the endpoint fails, the walk goes on to its last hop, and the plan says so.
+        """
+        began = time.perf_counter()
+        start = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
+        walk: Walk | None = start
+        aligned: list[EntityAnswer] = []
+        unknown: list[str] = []
+        while True:
+            with self._database.snapshot() as reader:
+                with stage("align") if walk is None else nullcontext():
+                    opened = _opened(reader, plan) if walk is None else None
+                    now = current_vectors.of(reader, plan.collection.id) if opened is None else opened.current
+                    moved = current_vectors.moved(reader, plan.collection, now)
+                    known = self._kept_keys.known(reader, plan.focus, now)
+                    if moved is None and walk is None:
+                        aligned, unknown, opened = _aligned(reader, plan, opened)
+                        frontier = first_frontier(aligned)
+                        walk = None if unknown else hop_loop.begin(reader, plan, frontier, known, opened)
+                if moved is None and walk is not None:
+                    walk, ranking = self._advanced(reader, plan, walk, known)
+                    if walk.stop_reason is not None:
+                        yield reader, self._found(reader, plan, aligned, walk, ranking, known, began)
+                        return
+            if moved is not None:  # other vectors have taken the place of those that the plan was made for
+                plan, walk, began = self._planner.again(plan, moved), start, time.perf_counter()
+            elif walk is None:
+                left = time.perf_counter()
+                plan = self._planner.embedded(plan, unknown)
+                began += time.perf_counter() - left
+            elif plan.sufficiency == "published":
+                walk = self._classified(plan, walk)
+            else:
+                try:
+                    if self._is_sufficient(plan, walk):
+                        walk = replace(walk, stop_reason="sufficient")
+                except LlmError as error:  # and it is not asked again: it took its tries
+                    missed = Fallback("sufficiency-not-judged", error.detail)
+                    plan = replace(plan, sufficiency="none", warnings=(*plan.warnings, missed))
+
+    def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
+        """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""
+        with self.on_snapshot(self.plan(query)) as (reader, found):
+            candidates = found.ranking.candidates.tolist()
+            stored = passages.by_id(reader, query.scope.collection.id, candidates)
+        kept = [at for at, passage in enumerate(candidates) if passage in stored]
+        return [stored[candidates[at]].external_id for at in kept], found.ranking.features[kept]
+
+    def _advanced(self, reader: Reader, plan: Plan, walk: Walk, known: Known) -> tuple[Walk, Ranking | None]:
+        """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
+
+        Sufficiency "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
+        """
+        walk = self._walked(reader, plan, walk)
+        while plan.sufficiency == "learned" and walk.stop_reason is None:
+            ranking = self._ranked(reader, plan, walk, known)
+            if ranking.enough is not None and ranking.enough.probability >= self._threshold:
+                return replace(walk, stop_reason="sufficient"), ranking
+            walk = self._walked(reader, plan, walk)
+        while plan.sufficiency == "published" and walk.stop_reason is None and not self._classifier().reads:
+            walk = self._classified(plan, walk)
+            walk = self._walked(reader, plan, walk)
+        return walk, None
+
+    def _classified(self, plan: Plan, walk: Walk) -> Walk:
+        """The walk with what the published classifier says of it, stopped if it says that it suffices."""
+        with stage("suffices"):
+            said = self._classifier().told_of(plan, walk)
+        last = replace(walk.hops[-1], published=said)
+        stopped = "sufficient" if suffices(said) else walk.stop_reason
+        return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
+
+    def _walked(self, reader: Reader, plan: Plan, walk: Walk) -> Walk:
+        with stage("walk"):
+            return hop_loop.advance(reader, plan, walk)
+
+    def _ranked(self, reader: Reader, plan: Plan, walk: Walk, known: Known) -> Ranking:
+        with stage("rank"):
+            prior = self._priors.of_kind(plan.collection.corpus_kind)
+            return rank(reader, plan, walk, prior, depth(plan), known)
+
+    def _found(
+        self,
+        reader: Reader,
+        plan: Plan,
+        aligned: Sequence[EntityAnswer],
+        walk: Walk,
+        ranking: Ranking | None,
+        known: Known,
+        began: float,
+    ) -> Retrieved:
+        """The rest of what is read once the walk has stopped."""
+        ranking = ranking or self._ranked(reader, plan, walk, known)
+        with stage("read"):
+            return self._texts(reader, plan, aligned, walk, ranking, began)
+
+    def _texts(
+        self,
+        reader: Reader,
+        plan: Plan,
+        aligned: Sequence[EntityAnswer],
+        walk: Walk,
+        ranking: Ranking,
+        began: float,
+    ) -> Retrieved:
+        explored = explore(reader, plan, ranking)
+        shown = [passage for passage, _ in explored.best]
+        sentences: dict[int, list[StoredSentence]] = {}
+        if "sentences" in plan.query.include:
+            for sentence in passages.sentences_of(reader, plan.collection.id, shown):
+                sentences.setdefault(sentence.passage_id, []).append(sentence)
+        return Retrieved(
+            plan=plan,
+            entities=aligned,
+            walk=walk,
+            ranking=ranking,
+            explored=explored,
+            passages=passages.by_id(reader, plan.collection.id, sorted({*shown, *ranking.pooled})),
+            sentences=sentences,
+            search_ms=milliseconds(began, time.perf_counter()),
+        )
+
+    def _is_sufficient(self, plan: Plan, walk: Walk) -> bool:
+        if self._llm is None:
+            raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+        return self._llm.is_sufficient(plan.query.text, walk.texts)
+
+
+def _opened(reader: Reader, plan: Plan) -> Opening | None:
+    """What a walk from the question's names begins with, where none of them has to be embedded yet."""
+    if not plan.mentions or plan.unknown:
+        return None
+    return hop_loop.opening(reader, plan)
+
+
+def _aligned(
+    reader: Reader, plan: Plan, opened: Opening | None
+) -> tuple[list[EntityAnswer], list[str], Opening | None]:
+    """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what was read with
+    them for a walk that starts from just these.
+
+    An equal name is the most similar by definition, and one that is only spelt otherwise is taken for equal.
+    """
+    called: dict[str, tuple[int, str]] = {}
+    if opened is not None:
+        called = opened.called
+    elif plan.mentions:
+        called = entity_lookup.called_entities(reader, plan.collection, list(plan.mentions))
+    aligned = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
+    unmatched = [name for name in plan.mentions if name not in called]
+    unknown = [name for name in unmatched if name not in plan.unknown]
+    for name in unmatched if not unknown else ():
+        nearest = entity_lookup.nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
+        # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
+        if nearest is not None and nearest[2] > 0:
+            aligned.append(EntityAnswer(plan.mentions[name], *nearest))
+    return aligned, unknown, None if unmatched else opened
+
+
+def first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
+    """What the first hop starts from; of several mentions of one entity the best counts."""
+    ordered = sorted(aligned, key=lambda entity: entity.similarity)
+    return Frontier(
+        {entity.entity_id: entity.similarity for entity in ordered},
+        {entity.entity_id: entity.name for entity in ordered},
+    )

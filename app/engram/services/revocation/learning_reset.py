@@ -1,0 +1,29 @@
+"""Forgetting: take a collection back to the day before its first verdict."""
+
+import structlog
+
+from engram.services.auth.scope import Scope
+from engram.storage.database import Database
+from engram.storage.maintenance import staged_embeddings
+from engram.storage.revocation import learned_state
+
+log = structlog.get_logger(__name__)
+
+
+class ForgetService:
+    """Removes what verdicts taught; passages, sentences and entities stay as they are."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def reset(self, scope: Scope) -> None:
+        """Remove every episode, verdict and learned state of a collection, all at once or not at all.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+        """
+        target = scope.collection
+        with self._database.write() as writer:
+            removed = learned_state.delete_all(writer, target.id)
+            staged_embeddings.forget_texts(writer, target.id)
+        log.info("learned state removed", collection=target.name, **removed)

@@ -1,0 +1,259 @@
+"""How a copy of a past moment is made: the corpus, the log of verdicts, and then all that the log speaks of.
+
+The copy gets the corpus, and the log of verdicts as it was then: those applied by then and not revoked by then. All
+that is learned is computed from that log, by what a revocation and a verification use. Nothing is embedded or
+analysed anew but expansion units that a later revocation removed.
+
+The log does not say everything of the past. Of what it does not say the copy has what is so now:
+
+- Passages that came since are left out; those that changed since are there as they are now; those deleted since are
+  missing, and verdicts on their sentences are history without a state.
+- Of a verdict that was revoked since, no audit is left (see ``restore``); of an assertion of facts, no sentence.
+- A rollback of evolved keys leaves no date. Known is which generations were made by then, and from which one the
+  next was made, or which one serves now. That one serves in the copy; the report says if it may have been another.
+- What is set for judges, the capacity of expansion memories and the ranking prior are today's.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.knowledge.entity_joins import roots
+from engram.services.facts import fact_learning
+from engram.services.feedback_log import log_replay
+from engram.services.passage_keys.attribution import Attribution, Units
+from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.revocation.restored_verdicts import Restore
+from engram.storage.database import Reader, Writer
+from engram.storage.facts import belief_groups, joined_entities
+from engram.storage.feedback_log import replay_history, stored_outcomes
+from engram.storage.learning import learned_weights, question_supports, sentence_memories
+from engram.storage.learning.learned_weights import Days
+from engram.storage.passage_keys import evolved_keys, key_evidence_log, key_generations
+from engram.storage.revocation import collection_copies, copied_facts, copied_log
+from engram.storage.revocation.collection_copies import Copy
+from engram.storage.sessions import session_erasure
+
+PASSAGES = 200
+ROWS = 2_000
+"""Entities or terms that are copied at a time."""
+EVENTS = 100
+CHUNK = 200
+"""Sentences, questions or passages whose states are computed and written together: bounds memory."""
+
+CORPUS = (
+    "passage", "sentence", "entity", "entity_sentence", "lexical_term", "lexical_posting", "lexical_passage",
+)  # fmt: skip
+LOG = (
+    "judged_query", "feedback_event", "verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit",
+    "ranking_audit", "key_evidence", "key_credit",
+)  # fmt: skip
+STATES = ("sentence_memory", "question", "question_support", "expansion_memory", "passage_key", "evolved_posting")
+
+Report = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastCopy:
+    """What came of it.
+
+    Attributes:
+        collection: the new one, which holds what ``of`` was at ``until``.
+        passages_since: that came later and are left out.
+        passages_updated: that are there as they are now, not as they were.
+        events: verdicts that counted then.
+        events_restored: of these, revoked since.
+        sentences_gone: that the verdicts speak of and the copy does not have.
+        key_generation: of the evolved keys that serve; 0: base keys.
+        key_generation_certain: whether no other can have served.
+        learned: table -> rows.
+    """
+
+    collection: str
+    of: str
+    until: datetime
+    passages: int
+    passages_since: int
+    passages_updated: int
+    events: int
+    events_restored: int
+    sentences_gone: int
+    key_generation: int
+    key_generation_certain: bool
+    learned: Mapping[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """As the job keeps it."""
+        return asdict(self) | {"until": self.until.isoformat()}
+
+
+class Making:
+    """One copy: the corpus, the log, and then every state that the log speaks of."""
+
+    def __init__(
+        self, writer: Writer, copy: Copy, evolve: EvolveService, attribution: Attribution, report: Report
+    ) -> None:
+        self._writer = writer
+        self._copy = copy
+        self._evolve = evolve
+        self._attribution = attribution
+        self._report = report
+
+    def make(self, of: str, name: str, restore: Restore, units: Units) -> PastCopy:
+        """Make all of it.
+
+        Args:
+            of: what the source is called.
+            name: what the copy is called.
+            units: what verdicts that were revoked since had brought, as ``Restore.units`` gives them.
+        """
+        writer, copy = self._writer, self._copy
+        there = collection_copies.census(writer, copy.source, copy.until)
+        self._pages(
+            "passages", there.passages, collection_copies.passages, collection_copies.copy_passages, PASSAGES
+        )
+        self._pages("entities", there.entities, collection_copies.entities, collection_copies.copy_entities, ROWS)
+        self._facts()
+        self._pages("terms", there.terms, collection_copies.terms, collection_copies.copy_terms, ROWS)
+        collection_copies.settle_counts(writer, copy)
+        copied_log.copy_generations(writer, copy)
+        self._pages("verdicts", there.events, copied_log.events, copied_log.copy_events, EVENTS)
+        self._analyse("statistics", (*CORPUS, *LOG))
+        restored = restore.run(writer, copy, units)
+        gone = self._memories()
+        days = self._questions(restored.questions_gone)
+        session_erasure.forget_in_copy(writer, copy.source, copy.target)
+        self._beliefs(days | restored.days)
+        generation, certain = _serving(writer, copy)
+        self._keys(generation)
+        self._analyse("statistics of states", STATES)
+        return PastCopy(
+            collection=name,
+            of=of,
+            until=copy.until,
+            passages=there.passages,
+            passages_since=there.later,
+            passages_updated=there.updated,
+            events=there.events,
+            events_restored=len(restored.events),
+            sentences_gone=gone,
+            key_generation=generation,
+            key_generation_certain=certain,
+            learned=copied_log.learned(writer, copy),
+        )
+
+    def _pages(
+        self,
+        stage: str,
+        total: int,
+        read: Callable[[Reader, Copy, int, int], list[int]],
+        write: Callable[[Writer, Copy, Sequence[int]], None],
+        size: int,
+    ) -> None:
+        done, after = 0, 0
+        self._report(stage, 0, total)
+        while page := read(self._writer, self._copy, after, size):
+            write(self._writer, self._copy, page)
+            done, after = done + len(page), page[-1]
+            self._report(stage, done, total)
+
+    def _analyse(self, stage: str, tables: Sequence[str]) -> None:
+        for done, table in enumerate(tables):
+            self._report(stage, done, len(tables))
+            collection_copies.analyse(self._writer, table)
+        self._report(stage, len(tables), len(tables))
+
+    def _facts(self) -> None:
+        """Copy what was said of facts by then, and replay it."""
+        writer, copy = self._writer, self._copy
+        joined_entities.stand_for(writer, copy.target, roots(copied_facts.copy(writer, copy)))
+        after = 0
+        while page := belief_groups.following(writer, copy.target, after, ROWS):
+            after = page[-1]
+            fact_learning.settle(writer, copy.target, belief_groups.keys_of(writer, copy.target, page))
+
+    def _memories(self) -> int:
+        """Replay all memories; how many sentences that verdicts speak of are not there."""
+        gone = 0
+
+        def write(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
+            nonlocal gone
+            gone += len(sentences) - len(stored_outcomes.existing(writer, copy.target, sentences))
+            copied_log.begin_memories(writer, copy, sentences)
+            done = list(log_replay.memories(writer, copy.target, sentences))
+            sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
+            sentence_memories.store(writer, copy.target, MemoryRows.of([replayed.state for replayed in done]))
+
+        total = copied_log.count_judged(self._writer, self._copy)
+        self._pages("memories", total, _of_target(stored_outcomes.judged_sentences), write, CHUNK)
+        return gone
+
+    def _questions(self, gone: Mapping[int, bytes]) -> Days:
+        """Replay all questions; the days of which terms of the ranking weights became contested, or no more so."""
+        days = Days()
+
+        def write(writer: Writer, copy: Copy, questions: Sequence[int]) -> None:
+            copied_log.begin_questions(
+                writer, copy, questions, {question: gone[question] for question in questions if question in gone}
+            )
+            asked = replay_history.first_asked(writer, copy.target, questions)
+            put = {question: (first.text, first.embedding) for question, first in asked.items()}
+            question_supports.put_questions(writer, copy.target, put, [])
+            done = list(log_replay.supports(writer, copy.target, questions))
+            sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
+            question_supports.replace_supports(
+                writer, copy.target, SupportRows.of([replayed.state for replayed in done]), []
+            )
+            against = log_replay.contradicting(writer, copy.target, questions)
+            days.update(learned_weights.contest(writer, copy.target, questions, against))
+
+        total = copied_log.count_questions(self._writer, self._copy)
+        self._pages("questions", total, _of_target(stored_outcomes.question_ids), write, CHUNK)
+        return days
+
+    def _beliefs(self, days: Days) -> None:
+        writer, target = self._writer, self._copy.target
+        learned_weights.settle(writer, target, days)
+        for believed in stored_outcomes.beliefs(writer, target):
+            learned_weights.replace(writer, target, believed, log_replay.belief(writer, target, believed))
+
+    def _keys(self, generation: int) -> None:
+        """Have the keys of ``generation`` serve. What was due then is not: the copy stays as it is until told."""
+        writer, copy = self._writer, self._copy
+        copied_log.count_generations(writer, copy)
+        key_generations.go_to(writer, copy.target, generation)
+        if not copied_log.has_keys(writer, copy):
+            return
+        evolved_keys.lock(writer, copy.target)
+        evolved_keys.set_progress(
+            writer, copy.target, replace(self._attribution.count_batches(writer, copy.target), due=None)
+        )
+        total = copied_log.count_keyed(writer, copy)
+
+        def write(writer: Writer, copy: Copy, passages: Sequence[int]) -> None:
+            self._evolve.recompose(writer, copy.target, passages)
+
+        self._pages("keys", total, _of_target(key_evidence_log.keyed_passages), write, CHUNK)
+
+
+def _of_target(read: Callable[[Reader, int, int, int], list[int]]) -> Callable[[Reader, Copy, int, int], list[int]]:
+    return lambda reader, copy, after, limit: read(reader, copy.target, after, limit)
+
+
+def _serving(reader: Reader, copy: Copy) -> tuple[int, bool]:
+    """The generation of the source that served then, and whether no other can have: see the module's docstring.
+
+    That somebody rolled back and forth between two evolutions cannot be told, and is not thought of.
+    """
+    before = None
+    serving = key_generations.serving(reader, copy.source)
+    while page := key_generations.page(reader, copy.source, before, CHUNK):
+        for generation in page:  # the latest first
+            if generation.created_at <= copy.until:
+                return serving, serving == generation.number
+            serving = generation.parent
+        before = page[-1].number
+    return 0, True

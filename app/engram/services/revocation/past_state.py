@@ -1,0 +1,165 @@
+"""The learned state of a past moment, in a collection of its own beside the live one.
+
+All is one transaction on one snapshot, which locks no row of the live collection: learning and queries go on, the
+copy is seen whole or not at all, and whatever ends it before its end leaves nothing.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from uuid import UUID
+
+import structlog
+
+from engram.context.errors import ConflictError, InvalidRequestError, NameTakenError, UnavailableError
+from engram.core.text import name_pattern
+from engram.services.auth.scope import Scope
+from engram.services.jobs.idempotent_jobs import Begun, open_job
+from engram.services.jobs.job_kinds import REPLAY
+from engram.services.jobs.work import Work
+from engram.services.passage_keys.attribution import Attribution, Units
+from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.revocation.past_copy import Making, PastCopy, Report
+from engram.services.revocation.restored_verdicts import Restore
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.jobs.jobs import Job
+from engram.storage.revocation import collection_copies
+
+log = structlog.get_logger(__name__)
+
+REPORT_SECONDS = 0.5
+
+
+class PastService:
+    """Accepts and does jobs that make collections that are as another was."""
+
+    def __init__(
+        self, database: Database, attribution: Attribution, evolve: EvolveService, restore: Restore
+    ) -> None:
+        self._database = database
+        self._attribution = attribution
+        self._evolve = evolve
+        self._restore = restore
+
+    def request(self, scope: Scope, until: datetime, into: str | None = None, key: str | None = None) -> UUID:
+        """Queue a job that makes a collection of what another had learned at ``until``.
+
+        It serves without memory. The job's result is a ``PastCopy``.
+
+        Args:
+            into: its name; by default the collection's and the moment.
+            key: the Idempotency-Key, if there is one.
+
+        Raises:
+            NotFoundError: the other was deleted meanwhile.
+            InvalidRequestError: ``into`` is no name, or the moment is yet to come or has no offset.
+            ConflictError: there is a collection of that name.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        if until.tzinfo is None:
+            raise InvalidRequestError("The moment needs its offset from UTC, as in 2026-11-21T12:00:00Z.")
+        name = into or f"{scope.collection.name}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        if not re.fullmatch(name_pattern.COLLECTION, name):
+            raise InvalidRequestError(f"{name!r} is no name for a collection.")
+
+        def begin(writer: Writer, collection_id: int) -> Begun:
+            _check(writer, until, collection_id, name)
+            return Begun({})
+
+        return open_job(self._database, scope, REPLAY, {"until": until.isoformat(), "into": name}, key, begin)
+
+    def run(self, work: Work) -> None:
+        """Make the collection, unless a try before did and died before it said so."""
+        job = work.job
+        until, name = datetime.fromisoformat(job.payload["until"]), job.payload["into"]
+        with self._database.read() as reader:
+            source = collections.by_id(reader, job.collection_id)
+            made = collection_copies.made_by(reader, source.id, name, job.id)
+        if made is None:
+            try:
+                made = self.make(source, until, name, self._told(work), work.should_stop, job.id).as_json()
+            except UnavailableError:
+                if work.should_stop():
+                    return
+                raise
+        with self._database.write() as writer:
+            work.finish(writer, made)
+
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Nothing is left of a collection that was not made whole."""
+
+    def make(
+        self,
+        of: Collection,
+        until: datetime,
+        into: str,
+        report: Report = lambda *_: None,
+        should_stop: Callable[[], bool] = lambda: False,
+        job: UUID | None = None,
+    ) -> PastCopy:
+        """Make the collection ``into`` of what ``of`` had learned at ``until``.
+
+        Args:
+            should_stop: polled; once true, nothing is made.
+            job: by which it is known again.
+
+        Raises:
+            NotFoundError: the other was deleted meanwhile.
+            InvalidRequestError: the moment is yet to come.
+            ConflictError: there is a collection of that name, or another process makes one.
+            UnavailableError: it was told to stop, or Postgres is out of reach.
+            EmbeddingSpaceMismatchError: an expansion has to be embedded anew, by an encoder that is not here.
+        """
+
+        def heard(stage: str, done: int, of: int) -> None:
+            if should_stop():
+                raise UnavailableError("Told to stop before the end.")
+            report(stage, done, of)
+
+        with self._database.hold_lock(f"replay:{of.tenant}/{into}") as held:
+            if not held:
+                raise ConflictError(f"Another process makes collection {into!r}.")
+            units: Units = {}
+            space = of.space
+            while True:
+                with self._database.write_long(should_stop) as writer:
+                    source = collections.by_id(writer, of.id)
+                    units, space = units if source.space == space else {}, source.space
+                    _check(writer, until, source.id, into)
+                    units, missing = self._restore.units(writer, source.id, until, units)
+                    if not missing:
+                        copy = collection_copies.open_copy(writer, source.id, into, until, job)
+                        past = Making(writer, copy, self._evolve, self._attribution, heard).make(
+                            of.name, into, self._restore, units
+                        )
+                        collection_copies.describe(writer, copy, past.as_json())
+                        break
+                units = {**units, **self._attribution.embedded(source, missing)}  # with no transaction open
+        log.info("past state made", collection=into, of=of.name, until=until.isoformat(), events=past.events)
+        return past
+
+    def _told(self, work: Work) -> Report:
+        """Has the job say what is being done, beside the transaction that does it, which nobody sees yet."""
+        told_at, told = 0.0, ""
+
+        def tell(stage: str, done: int, of: int) -> None:
+            nonlocal told_at, told
+            now = time.monotonic()
+            if stage == told and done < of and now - told_at < REPORT_SECONDS:
+                return
+            with self._database.write_once() as writer:
+                work.report(writer, received=of, updated=done, stage=stage, kept=False)
+            told_at, told = now, stage
+
+        return tell
+
+
+def _check(reader: Reader, until: datetime, source: int, name: str) -> None:
+    """Raise what stands against making this collection."""
+    if until > collection_copies.now(reader):
+        raise InvalidRequestError(f"{until.isoformat()} is yet to come.")
+    if collection_copies.is_taken(reader, source, name):
+        raise NameTakenError(f"There is a collection {name!r} already.")

@@ -1,0 +1,127 @@
+"""Verdicts that counted at a past moment and were revoked since: what the revocation removed of them, derived anew.
+
+Their noises and caps are those by which they were applied. Terms of weights are taken from today's
+prior, and expansions are validated by today's rules on the copied passages. The evolution that took such expansions
+in is known by its date: it is the first one after the verdict was applied.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from engram.core.filter.logged_verdict import Expansion
+from engram.core.filter.states import RECALL, TIME, Audit, AuditRows, Observation, question_hash, seen_noise
+from engram.services.learning.feedback_policy import Noise
+from engram.services.learning.verdict_batch import directions, event_of
+from engram.services.learning.verdict_learning import LearnService
+from engram.services.passage_keys.attribution import Attribution, Units, text_hash
+from engram.storage.database import Reader, Writer
+from engram.storage.feedback_log import feedback_events, stored_outcomes
+from engram.storage.feedback_log.feedback_events import PendingEvent
+from engram.storage.learning import learned_weights, sentence_memories
+from engram.storage.learning.learned_weights import Days
+from engram.storage.passage_keys import key_credits
+from engram.storage.revocation import copied_log
+from engram.storage.revocation.collection_copies import Copy
+from engram.storage.revocation.copied_log import RevokedSince
+
+BATCH = 50
+"""Verdicts, with up to some thousands of audit rows each, that are derived at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored.
+
+    Attributes:
+        events: in the order in which they were applied.
+        questions_gone: question that they taught -> text hash, of those that the source has no more.
+        days: of those that say something of a model's weights.
+    """
+
+    events: Sequence[int]
+    questions_gone: Mapping[int, bytes]
+    days: Days
+
+
+class Restore:
+    """Derives what such verdicts did; gains and perplexities are left to the replay that follows."""
+
+    def __init__(self, learn: LearnService, attribution: Attribution) -> None:
+        self._learn = learn
+        self._attribution = attribution
+
+    def units(
+        self, reader: Reader, source: int, until: datetime, known: Units
+    ) -> tuple[Units, Mapping[bytes, Expansion]]:
+        """The expansion units that are needed, and the expansions of those neither stored nor ``known``."""
+        wanted: dict[bytes, Expansion] = {}
+        for event in copied_log.revoked_since(reader, source, until):
+            for expansion in event.expansions:
+                wanted.setdefault(text_hash(expansion.text), expansion)
+        found = {**known, **key_credits.stored_units(reader, source, list(wanted))}
+        return found, {digest: expansion for digest, expansion in wanted.items() if digest not in found}
+
+    def run(self, writer: Writer, copy: Copy, units: Units) -> Restored:
+        """Have the verdicts that wait in the copy count, with all that they did but gains and perplexities."""
+        events = copied_log.revoked_since(writer, copy.source, copy.until)
+        questions, gone = _questions(writer, copy, events)
+        days = Days()
+        for at in range(0, len(events), BATCH):
+            some = events[at : at + BATCH]
+            noises = {event.id: Noise(**asdict(event.constants)) for event in some}
+            pending = feedback_events.lock_pending(writer, copy.target, list(noises))
+            targets = {event.id: event.verdict.targets(event.activated) for event in pending}
+            sentence_memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
+            if any(event.verdict.expansions for event in pending):
+                known = [event for event in pending if not noises[event.id].is_new]
+                self._attribution.credit(writer, copy.target, known, targets, units)
+            taught = self._learn.weight_terms(writer, copy.target, pending, targets, noises)
+            for believed, terms in taught.items():
+                learned_weights.add(writer, copy.target, believed, terms)
+                days.update((believed, term.judge, term.day) for term in terms)
+            copied_log.settle_restored(writer, copy, {event.id: questions[event.id] for event in some})
+        credited = copied_log.units_credited(writer, copy, [event.id for event in events])
+        self._attribution.name_units(writer, copy.target, credited)
+        return Restored([event.id for event in events], gone, days)
+
+
+def _questions(
+    reader: Reader, copy: Copy, events: Sequence[RevokedSince]
+) -> tuple[dict[int, int], dict[int, bytes]]:
+    """Event -> the question it taught, and those that the source has no more -> text hash.
+
+    A question whose last verdict was revoked goes, and comes back under another id when it is taught again.
+    """
+    hashes = {event.id: question_hash(event.question) for event in events}
+    there = copied_log.questions_by_hash(reader, copy.source, sorted(set(hashes.values())))
+    ids = dict(there)
+    for event in events:
+        ids.setdefault(hashes[event.id], event.question_id)
+    gone = {question: digest for digest, question in ids.items() if digest not in there}
+    return {event: ids[digest] for event, digest in hashes.items()}, gone
+
+
+def _audit(
+    reader: Reader,
+    copy: Copy,
+    events: Sequence[PendingEvent],
+    targets: Mapping[int, Mapping[int, int]],
+    noises: Mapping[int, Noise],
+    questions: Mapping[int, int],
+) -> AuditRows:
+    """What the events said of the sentences that are there, with gains that are yet to be replayed."""
+    named = sorted({sentence for said in targets.values() for sentence in said})
+    alive = stored_outcomes.existing(reader, copy.target, named)
+    dated = copied_log.dated(reader, copy, sorted(alive))
+    rows: list[Audit] = []
+    for event in events:
+        counted = event_of(event, questions[event.id], noises[event.id])
+        examined = event.verdict.examinations
+        for sentence, target in sorted(targets[event.id].items()):
+            if sentence in alive:
+                noise = noises[event.id].of(target, event.verdict.confidence)
+                said = Observation(counted, sentence, target, seen_noise(noise, examined.get(sentence, 1.0)))
+                channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
+                rows += [Audit.of(said, channel) for channel in (RECALL, *channels)]
+    return AuditRows.of(rows)

@@ -1,0 +1,206 @@
+"""Revoking verdicts: what was learned becomes what it would be if they had never come.
+
+Only states that a revoked event touched are computed anew, from what they began as and the events that are left:
+see ``replay``. A revoked event stays in the log with its verdict; a later verdict may say the same again.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+
+from engram.context.errors import InvalidRequestError, NotFoundError
+from engram.core.auth.access_keys import MODERATE
+from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.services.auth.scope import Scope
+from engram.services.feedback_log import log_replay
+from engram.services.jobs.idempotent_jobs import Begun, open_job
+from engram.services.jobs.job_kinds import REVOCATION
+from engram.services.jobs.work import ClaimLostError, Work
+from engram.services.passage_keys.attribution import Attribution
+from engram.services.passage_keys.key_evolution import EvolveService
+from engram.storage.corpus import collections
+from engram.storage.database import Database, Writer
+from engram.storage.feedback_log import feedback_events, replay_history
+from engram.storage.feedback_log.feedback_events import StoredEvent
+from engram.storage.jobs import jobs
+from engram.storage.jobs.jobs import Job
+from engram.storage.learning import learned_weights, question_supports, sentence_memories
+from engram.storage.learning.learned_weights import Days
+from engram.storage.revocation import revocations
+from engram.storage.revocation.revocations import Criteria
+
+log = structlog.get_logger(__name__)
+
+BATCH = 100
+"""Events that one transaction revokes; learning in their collection waits for it, so it must end within seconds."""
+CHUNK = 200
+"""Sentences or questions whose states are computed and written together: bounds memory."""
+
+
+class RevokeService:
+    """Takes verdicts back, one at a time or by jobs that a worker runs."""
+
+    def __init__(
+        self, database: Database, attribution: Attribution, evolve: EvolveService, *, batch_size: int = BATCH
+    ) -> None:
+        self._database = database
+        self._attribution = attribution
+        self._evolve = evolve
+        self._batch_size = batch_size
+
+    def revoke(self, scope: Scope, event_id: int) -> StoredEvent:
+        """Revoke one event, applied or not; one that is revoked already stays as it is.
+
+        Raises:
+            NotFoundError: there is no such event, or it is not for this principal to see.
+            ForbiddenError: another brought it, and the principal does not moderate.
+        """
+        target = scope.collection
+        missing = NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
+        if not scope.may(MODERATE):
+            with self._database.read() as reader:
+                event = feedback_events.find(reader, target.id, event_id)
+            if event is None or not scope.sees(event.principal):
+                raise missing
+            if event.principal != scope.principal.name:
+                scope.need(MODERATE, "To revoke what another brought")
+        with self._database.write() as writer:
+            revoked = self._revoke(writer, target.id, [event_id])
+            event = feedback_events.find(writer, target.id, event_id)
+        if event is None:
+            raise missing
+        if revoked:
+            log.info("feedback revoked", event_id=event_id, judge=event.judge)
+        return event
+
+    def request(
+        self,
+        scope: Scope,
+        judge: str | None = None,
+        since: datetime | None = None,
+        before: datetime | None = None,
+        key: str | None = None,
+    ) -> UUID:
+        """Queue a job that revokes all verdicts accepted so far that match; the first one of a repeated key.
+
+        Verdicts that wait are revoked at once and are never applied.
+
+        Args:
+            judge: only this judge's.
+            since, before: only those received from ``since`` on and before ``before``.
+            key: the Idempotency-Key, if there is one.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            InvalidRequestError: the time span is empty.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        if since is not None and before is not None and since >= before:
+            raise InvalidRequestError("'from' must come before 'to'.")
+        criteria = Criteria(judge, since, before)
+
+        def begin(writer: Writer, collection_id: int) -> Begun:
+            begun = revocations.begin(writer, collection_id, criteria)
+            return Begun({"last": begun.last}, received=begun.at_once + begun.left, updated=begun.at_once)
+
+        return open_job(self._database, scope, REVOCATION, criteria.as_json(), key, begin)
+
+    def run(self, work: Work) -> None:
+        """Revoke batch after batch, each in a transaction that leaves what is learned without its verdicts."""
+        while not (work.finished or work.should_stop()):
+            with self._database.write() as writer:
+                self._run_batch(writer, work)
+
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Nothing is staged: what is not revoked goes on counting."""
+
+    def _run_batch(self, writer: Writer, work: Work) -> None:
+        """Revoke the job's next verdicts, or close it, counting what others revoked meanwhile."""
+        collection_id = work.job.collection_id
+        if not collections.keep(writer, collection_id):
+            raise collections.gone(work.job.collection)
+        current = jobs.find(writer, collection_id, work.job.id)
+        if current is None:
+            raise ClaimLostError
+        batch = revocations.following(writer, collection_id, current.payload, current.position, self._batch_size)
+        if batch:
+            work.advance(writer, updated=self._revoke(writer, collection_id, batch), position=batch[-1])
+        else:
+            work.advance(writer, unchanged=current.waiting)
+            work.finish(writer)
+
+    def _revoke(self, writer: Writer, collection_id: int, events: Sequence[int]) -> int:
+        """Revoke those of the events that are not yet; how many there were.
+
+        Locks are taken in the order in which a worker takes them: the collection, the right to learn, events,
+        sentences, keys, weights. While it lasts, no event of the collection is applied.
+        """
+        if not collections.keep(writer, collection_id):
+            return 0
+        collections.lock_learning(writer, collection_id, alone=True)
+        standing = feedback_events.lock_standing(writer, collection_id, events)
+        feedback_events.mark_revoked(writer, collection_id, list(standing))
+        applied = [event for event, status in standing.items() if status == "applied"]
+        if applied:
+            questions = question_supports.questions_of(writer, collection_id, applied)
+            states = sentence_memories.withdraw(writer, collection_id, applied)
+            sentence_memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
+            replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
+            days = _replay_questions(writer, collection_id, questions)
+            changed = self._attribution.withdraw(writer, collection_id, applied)
+            self._evolve.recompose(writer, collection_id, changed)
+            days |= learned_weights.withdraw(writer, collection_id, applied)
+            for believed in learned_weights.settle(writer, collection_id, days):
+                learned_weights.replace(
+                    writer, collection_id, believed, log_replay.belief(writer, collection_id, believed)
+                )
+        return len(standing)
+
+
+def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Make the memories of these sentences, in id order, what the events that are left make them.
+
+    All channels: what a judge said counts against others in each.
+    """
+    for at in range(0, len(sentences), CHUNK):
+        chunk = sentences[at : at + CHUNK]
+        left = list(log_replay.memories(writer, collection_id, chunk))
+        sentence_memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
+        sentence_memories.store(writer, collection_id, MemoryRows.of([replayed.state for replayed in left]))
+        kept = {(replayed.state.sentence_id, replayed.state.channel) for replayed in left}
+        sentence_memories.delete_all_but(writer, collection_id, chunk, sorted(kept))
+
+
+def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> Days:
+    """Make what these questions, each with sentences, recall what the events that are left make it.
+
+    Returns:
+        Whose terms of the ranking weights are contested no more.
+    """
+    questions, days = list(touched), Days()
+    for at in range(0, len(questions), CHUNK):
+        chunk = questions[at : at + CHUNK]
+        asked = replay_history.first_asked(writer, collection_id, chunk)
+        question_supports.put_questions(
+            writer,
+            collection_id,
+            {question: (first.text, first.embedding) for question, first in asked.items()},
+            [question for question in chunk if question not in asked],
+        )
+        concerned = {(question, sentence) for question in asked for sentence in touched[question]}
+        sentences = sorted({sentence for _, sentence in concerned})
+        left = [
+            replayed
+            for replayed in log_replay.supports(writer, collection_id, list(asked), sentences)
+            if (replayed.state.question_id, replayed.state.sentence_id) in concerned
+        ]
+        against = log_replay.contradicting(writer, collection_id, chunk)
+        days |= learned_weights.contest(writer, collection_id, chunk, against)
+        sentence_memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
+        kept = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in left}
+        question_supports.replace_supports(
+            writer, collection_id, SupportRows.of([replayed.state for replayed in left]), sorted(concerned - kept)
+        )
+    return days

@@ -1,0 +1,263 @@
+"""Proof that what is learned follows from the log: every learned row is replayed and compared, bit by bit.
+
+All is read on one snapshot, in pages, and nothing is locked, so collections may learn on meanwhile. What a verdict
+was applied with and cannot be told from it (noises, whether its expansions were validated, which passages they
+were credited to) is part of the log. Terms of weights and credits of expansion units go through
+exponentials and matrix products, whose last bits differ between kinds of processors, and are compared to within
+``TOLERANCE``; what is made of them is compared to the bit.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, astuple
+from typing import Any
+
+import numpy as np
+
+from engram.context.errors import NotFoundError
+from engram.core.filter import caps
+from engram.core.filter.states import RECALL, TASK, Memory, Support, question_hash
+from engram.core.ranking.ranking_weights import Believed, Evidence, Prior
+from engram.providers.ranking_prior import RankingPriors
+from engram.services.auth.scope import Scope
+from engram.services.feedback_log import log_replay
+from engram.services.feedback_log.weight_terms import Said, observed
+from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.revocation.verification_findings import TOLERANCE, Findings, Report, values
+from engram.services.revocation.verify_facts import verify_facts
+from engram.services.revocation.verify_keys import verify_keys
+from engram.storage.corpus import collections, passages
+from engram.storage.corpus.collections import LOCAL_TENANT
+from engram.storage.database import Database, Reader
+from engram.storage.feedback_log import replay_history, stored_outcomes
+from engram.storage.feedback_log.replay_history import Term
+from engram.storage.feedback_log.stored_outcomes import StoredQuestion
+from engram.storage.learning import learned_weights, question_supports
+from engram.storage.passage_keys import key_evidence_log
+
+CHUNK = 200
+"""Sentences, questions, terms or passages that are compared at a time: bounds memory."""
+COLLECTIONS = 1_000
+"""Collections whose names are read at a time."""
+EVENTS = 50
+"""Events whose audit rows, up to some thousands each, are read at a time."""
+
+
+class VerifyService:
+    """Compares what is stored with a replay of the log."""
+
+    def __init__(self, database: Database, priors: RankingPriors, evolve: EvolveService, *, capacity: int) -> None:
+        self._database = database
+        self._priors = priors
+        self._evolve = evolve
+        self._capacity = capacity
+
+    def every(self, most: int = 100) -> Iterator[Report]:
+        """Verify all collections of all tenants, in name order, keeping ``most`` differences of each.
+
+        One that is deleted meanwhile is left out: nothing of it is left to differ. Another tenant's is called by
+        both names, as in ``acme/docs``.
+        """
+        after = ("", 0)
+        while page := self._page(after):
+            for collection in page:
+                own = collection.tenant == LOCAL_TENANT
+                try:
+                    name = collection.name if own else f"{collection.tenant}/{collection.name}"
+                    yield self._verify(collection.id, name, most)
+                except NotFoundError:
+                    continue
+            after = (page[-1].name, page[-1].id)
+
+    def verify(self, scope: Scope, most: int = 100) -> Report:
+        """Verify a collection as it is now, keeping ``most`` differences.
+
+        Raises:
+            NotFoundError: it was deleted meanwhile.
+        """
+        return self._verify(scope.collection.id, scope.collection.name, most)
+
+    def _page(self, after: tuple[str, int]) -> list[collections.Collection]:
+        with self._database.read() as reader:
+            return collections.of_all_tenants(reader, after, COLLECTIONS)
+
+    def _verify(self, collection_id: int, name: str, most: int) -> Report:
+        findings = Findings(most)
+        with self._database.snapshot() as reader:
+            target = collections.by_id(reader, collection_id).id
+            _events(reader, target, findings)
+            _memories(reader, target, findings)
+            contested = _questions(reader, target, findings)
+            priors = self._priors.priors
+            for believed in stored_outcomes.beliefs(reader, target):
+                _weights(reader, target, believed, priors.get(believed), contested, findings)
+            self._keys(reader, target, findings)
+            verify_facts(reader, target, findings)
+            for table in ("memory_audit", "ranking_audit", "key_evidence"):
+                for event, status in stored_outcomes.left_behind(reader, target, table, most):
+                    findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
+        return findings.report(name)
+
+    def _keys(self, reader: Reader, target: int, findings: Findings) -> None:
+        try:
+            rules = self._evolve.serving_rules(reader, target)
+        except (TypeError, ValueError) as error:
+            findings.differs("key_generation", "the one that serves", f"has rules that cannot be read: {error}")
+            return
+        for chunk in _pages(lambda after: key_evidence_log.keyed_passages(reader, target, after, CHUNK)):
+            verify_keys(reader, target, chunk, rules, self._capacity, findings)
+
+
+def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
+    """What events left in the audit is what their verdicts speak of, and they taught the questions asked."""
+    after = 0
+    while page := stored_outcomes.events(reader, collection_id, after, EVENTS):
+        after = page[-1].id
+        spoken = {event.id: event.verdict.targets(event.activated) for event in page}
+        alive = stored_outcomes.existing(
+            reader, collection_id, sorted({s for named in spoken.values() for s in named})
+        )
+        taught = {event.question_id for event in page}
+        questions = stored_outcomes.stored_questions(reader, collection_id, sorted(taught))
+        for event in page:
+            named = spoken[event.id]
+            name = f"event {event.id}, sentence {{}}, {{}}"
+            for row in event.audit:
+                findings.seen("memory_audit", *values(row))
+                if named.get(row.sentence_id) != row.target:
+                    text = name.format(row.sentence_id, row.channel)
+                    findings.differs("memory_audit", text, "is not what the verdict says")
+            for channel in (TASK, RECALL):
+                told = {row.sentence_id for row in event.audit if row.channel == channel}
+                for sentence in sorted(named.keys() & alive - told):
+                    findings.differs("memory_audit", name.format(sentence, channel), "is missing")
+            question = questions.get(event.question_id)
+            if question is None or question.text_hash != question_hash(event.question):
+                findings.differs("question", f"of event {event.id}", "is not the one that was asked")
+
+
+def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
+    for chunk in _pages(lambda after: stored_outcomes.judged_sentences(reader, collection_id, after, CHUNK)):
+        stored = {
+            (m.sentence_id, m.channel): m for m in stored_outcomes.stored_memories(reader, collection_id, chunk)
+        }
+        for memory in stored.values():
+            findings.seen("sentence_memory", *values(memory))
+        replayed: dict[tuple[int, str], Memory] = {}
+        for done in log_replay.memories(reader, collection_id, chunk):
+            replayed[done.state.sentence_id, done.state.channel] = done.state
+            _correct(findings, done.corrected)
+        findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")
+
+
+def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[int]:
+    """The events that go against what other judges said."""
+    contested: set[int] = set()
+    for chunk in _pages(lambda after: stored_outcomes.question_ids(reader, collection_id, after, CHUNK)):
+        stored = stored_outcomes.stored_questions(reader, collection_id, chunk)
+        for row in stored.values():
+            findings.seen("question", *values(row))
+        wanted = {
+            question: StoredQuestion(question, question_hash(first.text), first.text, first.embedding)
+            for question, first in replay_history.first_asked(reader, collection_id, chunk).items()
+        }
+        findings.compare("question", stored, wanted, "question {}")
+        known = {
+            (s.question_id, s.sentence_id): s for s in question_supports.supports_of(reader, collection_id, chunk)
+        }
+        for support in known.values():
+            findings.seen("question_support", *values(support))
+        replayed: dict[tuple[int, int], Support] = {}
+        for done in log_replay.supports(reader, collection_id, chunk):
+            replayed[done.state.question_id, done.state.sentence_id] = done.state
+            _correct(findings, done.corrected)
+        contested |= log_replay.contradicting(reader, collection_id, chunk)
+        findings.compare("question_support", known, replayed, "question {}, sentence {}")
+    return contested
+
+
+def _correct(findings: Findings, corrected: Sequence[Any]) -> None:
+    for row in corrected:
+        name = f"event {row.event_id}, sentence {row.sentence_id}, {row.channel}"
+        findings.differs("memory_audit", name, "gain, residual or perplexities are not what a replay gives")
+
+
+def _weights(
+    reader: Reader,
+    collection_id: int,
+    believed: Believed,
+    known: Prior | None,
+    contested: set[int],
+    findings: Findings,
+) -> None:
+    stored = learned_weights.find(reader, collection_id, believed)
+    replayed = log_replay.belief(reader, collection_id, believed)
+    for learned in () if stored is None else (stored,):
+        findings.seen(
+            "ranking_belief",
+            believed.model,
+            believed.prior,
+            learned.evidence.information,
+            learned.evidence.precision,
+            learned.events,
+        )
+    findings.compare(
+        "ranking_belief",
+        {} if stored is None else {astuple(believed): asdict(stored)},
+        {} if replayed is None else {astuple(believed): asdict(replayed)},
+        "{}, prior {}",
+    )
+    after, counts = 0, Counter[tuple[str, str]]()
+    while page := replay_history.terms(reader, collection_id, believed, after, CHUNK):
+        after = page[-1].sequence
+        spoken = {term.event_id: term.verdict.targets(term.activated) for term in page}
+        holders = passages.holders(
+            reader, collection_id, sorted({sentence for named in spoken.values() for sentence in named})
+        )
+        # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
+        there = [term for term in page if spoken[term.event_id].keys() <= holders.keys()]
+        said = [Said.of(term, spoken[term.event_id], holders, term.noise) for term in there]
+        anew = () if known is None else observed(believed, known, said)
+        for term, seen in zip(there, anew, strict=known is not None):
+            if seen is None or not _near(term.evidence, seen.evidence):
+                findings.differs(
+                    "ranking_audit", f"event {term.event_id}, {believed.model}", "is not what the verdict says"
+                )
+        for term in page:
+            _seen(term, believed, findings)
+            name = f"event {term.event_id}, {believed.model}"
+            cap = caps.comparisons(term.cap, contested=term.contested)
+            counts_now = caps.counted([cap], counts[term.judge, term.day])[0]
+            counts[term.judge, term.day] += counts_now
+            if term.contested != (term.event_id in contested):
+                findings.differs("ranking_audit", name, f"contested is {term.contested}")
+            if counts_now != term.counted:
+                findings.differs("ranking_audit", name, f"counted is {term.counted}")
+
+
+def _seen(term: Term, believed: Believed, findings: Findings) -> None:
+    evidence = term.evidence
+    findings.seen(
+        "ranking_audit",
+        term.event_id,
+        believed.model,
+        believed.prior,
+        term.noise,
+        evidence.information,
+        evidence.precision,
+    )
+
+
+def _near(one: Evidence, other: Evidence) -> bool:
+    scale = TOLERANCE * max(1.0, float(np.abs(other.precision).max()))
+    return np.allclose(one.information, other.information, rtol=TOLERANCE, atol=scale) and np.allclose(
+        one.precision, other.precision, rtol=TOLERANCE, atol=scale
+    )
+
+
+def _pages(read: Any) -> Iterator[list[int]]:
+    """Pages of ids, until there are no more."""
+    after = 0
+    while page := read(after):
+        yield page
+        after = page[-1]

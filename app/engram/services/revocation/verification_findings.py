@@ -1,0 +1,155 @@
+"""What a verification finds: stored rows held against replayed ones, to the bit, and a checksum of each table."""
+
+import hashlib
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engram.core.filter.caps import Pulled
+
+TOLERANCE = 1e-9
+"""Of what goes through exponentials and matrix products."""
+TABLES = (
+    "sentence_memory",
+    "question",
+    "question_support",
+    "memory_audit",
+    "ranking_belief",
+    "ranking_audit",
+    "key_credit",
+    "expansion_memory",
+    "passage_key",
+    "evolved_posting",
+    "fact_entity",
+    "fact",
+    "fact_audit",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A row that the log does not lead to; ``row`` says which, in the table's own words."""
+
+    table: str
+    row: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A table's rows of one collection; ``checksum`` is SHA-256 over them as they are stored, in hexadecimal."""
+
+    table: str
+    rows: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of one collection; ``difference_count`` is of all differences, of which some are kept."""
+
+    collection: str
+    tables: list[Checked]
+    differences: list[Difference]
+    difference_count: int
+
+    @property
+    def clean(self) -> bool:
+        """Whether everything learned follows from the log."""
+        return self.difference_count == 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows were compared."""
+        return sum(table.rows for table in self.tables)
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a comparison found so far."""
+
+    most: int
+    kept: list[Difference] = field(default_factory=list)
+    count: int = 0
+    rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))
+    digests: dict[str, Any] = field(default_factory=lambda: {table: hashlib.sha256() for table in TABLES})
+
+    def differs(self, table: str, row: str, reason: str) -> None:
+        """Note a row that is not what it ought to be."""
+        self.count += 1
+        if len(self.kept) < self.most:
+            self.kept.append(Difference(table, row, reason))
+
+    def seen(self, table: str, *values: object) -> None:
+        """Count a stored row into the table's checksum."""
+        self.rows[table] += 1
+        self.digests[table].update(b"".join(map(packed, values)))
+
+    def compare(
+        self, table: str, stored: Mapping[Any, object], replayed: Mapping[Any, object], name: str = "{}"
+    ) -> None:
+        """Compare rows by their keys, which ``name`` puts in words."""
+        for key in sorted(stored.keys() | replayed.keys()):
+            row = name.format(*key) if isinstance(key, tuple) else name.format(key)
+            if key not in stored:
+                self.differs(table, row, "is missing")
+            elif key not in replayed:
+                self.differs(table, row, "no event that counts leads to it")
+            else:
+                wrong = columns(stored[key], replayed[key])
+                if wrong:
+                    self.differs(table, row, wrong)
+
+    def report(self, collection: str) -> Report:
+        """All of it."""
+        checked = [Checked(table, self.rows[table], self.digests[table].hexdigest()) for table in TABLES]
+        return Report(collection, checked, self.kept, self.count)
+
+
+def values(row: Any) -> list[object]:
+    """What a row holds, column by column."""
+    return list(_named(row).values())
+
+
+def _named(row: Any) -> dict[str, object]:
+    return row if isinstance(row, dict) else {name: getattr(row, name) for name in row.__slots__}
+
+
+def columns(stored: object, replayed: object) -> str:
+    """Which columns differ, with their values where these are short; empty if none does."""
+    wrong = []
+    wanted = _named(replayed)
+    for name, value in _named(stored).items():
+        if packed(value) != packed(wanted[name]):
+            short = all(isinstance(v, int | float | str) for v in (value, wanted[name]))
+            wrong.append(f"{name} is {value!r}, replayed {wanted[name]!r}" if short else f"{name} differs")
+    return "; ".join(wrong)
+
+
+def packed(value: object) -> bytes:
+    """A value to the last bit, with its kind, so that no two rows run together."""
+    match value:
+        case bool():
+            found = b"?" + bytes([value])
+        case int():
+            found = b"i" + struct.pack("<q", value)
+        case float():
+            found = b"d" + struct.pack("<d", value)
+        case bytes():
+            found = b"b" + struct.pack("<q", len(value)) + value
+        case str():
+            found = packed(value.encode())
+        case np.ndarray():
+            found = packed(np.ascontiguousarray(value).tobytes())
+        case dict():
+            found = packed(list(value.values()))
+        case Pulled():
+            found = packed([value.day, value.kept])
+        case list() | tuple():
+            found = b"[" + struct.pack("<q", len(value)) + b"".join(map(packed, value))
+        case _:
+            raise TypeError(f"a {type(value).__name__} is no value of a row")
+    return found

@@ -1,0 +1,148 @@
+"""One question under two arms, side by side. Nothing is remembered of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engram.core.ranking.profiles import ProfileName
+from engram.services.auth.replica_reads import Reads
+from engram.services.retrieval import answer_presentation
+from engram.services.retrieval.answer import Timings
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.graph_walk import StopReason
+from engram.services.retrieval.query import Memory, Query, Strategy
+from engram.services.retrieval.query_plan import Plan
+from engram.services.retrieval.retrieval_service import Retrieved, RetrieveService
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPassage:
+    """A passage among the first of either arm; rank, from 1, and score are None where an arm did not rank it."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    rank_a: int | None
+    rank_b: int | None
+    score_a: float | None
+    score_b: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """What an arm read of memory.
+
+    Attributes:
+        recalled: sentences that verdicts on past questions brought in.
+        moved: selected sentences whose memories a verdict had moved.
+        weight_events: verdicts in the ranking weights.
+        key_generation: the generation of passage keys that was searched; 0 for base keys.
+    """
+
+    recalled: int = 0
+    moved: int = 0
+    weight_events: int = 0
+    key_generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """How one arm came to its answer."""
+
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy
+    hops: int
+    stop_reason: StopReason
+    read: MemoryPart
+    timings: Timings
+    warnings: tuple[Fallback, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both answers. ``passages`` are the first ``top_k`` of either arm, by the better of their two ranks."""
+
+    collection: str
+    query: str
+    top_k: int
+    a: Side
+    b: Side
+    passages: Sequence[ComparedPassage]
+
+
+class CompareService:
+    """Asks a question twice and keeps nothing of it, whatever the collection is set to serve."""
+
+    def __init__(self, reads: Reads, retrieve: RetrieveService) -> None:
+        self._reads = reads
+        self._retrieve = retrieve
+
+    def compare(self, a: Query, b: Query) -> Comparison:
+        """The same question under two arms.
+
+        Raises:
+            InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrieveService``.
+        """
+        both = [self._find(self._retrieve.plan(query)) for query in (a, b)]
+        places = [
+            {passage: rank for rank, (passage, _) in enumerate(found.ranking.ordered, start=1)} for found in both
+        ]
+        scores = [dict(found.ranking.ordered) for found in both]
+        stored = {passage: held for found in both for passage, held in found.passages.items()}
+        first = {passage: min(place[passage] for place in places if passage in place) for passage in stored}
+        return Comparison(
+            collection=a.scope.collection.name,
+            query=a.text,
+            top_k=a.top_k,
+            a=_side(both[0]),
+            b=_side(both[1]),
+            passages=[
+                ComparedPassage(
+                    stored[passage].external_id,
+                    stored[passage].title,
+                    stored[passage].text,
+                    places[0].get(passage),
+                    places[1].get(passage),
+                    scores[0].get(passage),
+                    scores[1].get(passage),
+                )
+                for passage in sorted(first, key=lambda passage: (first[passage], passage))
+            ],
+        )
+
+    def _find(self, plan: Plan) -> Retrieved:
+        return self._reads.of(plan.collection.id, lambda: self._retrieve.find(plan))
+
+
+def _side(found: Retrieved) -> Side:
+    plan, walk = found.plan, found.walk
+    return Side(
+        memory=plan.served.memory,
+        profile=plan.profile.name,
+        strategy=plan.served.strategy,
+        hops=len(walk.hops),
+        stop_reason=walk.stop_reason or "max_hops",
+        read=_read(found) if plan.focus.use_memory else MemoryPart(),
+        timings=answer_presentation.timings(found),
+        warnings=plan.warnings,
+    )
+
+
+def _read(found: Retrieved) -> MemoryPart:
+    moved = {
+        sentence
+        for hop in found.walk.hops
+        for sentence in hop.selected
+        if min(
+            hop.candidates.task_perplexity[hop.position(sentence)],
+            hop.candidates.time_perplexity[hop.position(sentence)],
+        )
+        < 1.0
+    }
+    focus = found.plan.focus
+    return MemoryPart(
+        recalled=len(found.walk.priors),
+        moved=len(moved),
+        weight_events=found.ranking.weight_events,
+        key_generation=focus.collection.key_generation if focus.evolved else 0,
+    )

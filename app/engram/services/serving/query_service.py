@@ -1,0 +1,170 @@
+"""Asking a question from its plan to its episode: retrieve, explain where that is wanted, and remember."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from engram.context import tenancy
+from engram.context.errors import MissingPartitionError
+from engram.core.auth.access_keys import AUDIT
+from engram.core.text.identifiers import moment_of
+from engram.services.auth.replica_reads import Reads
+from engram.services.auth.scope import Scope
+from engram.services.explanations.verdict_influence import Influences
+from engram.services.retrieval import answer_presentation
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.answer_trace import Trace
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import Plan, Served
+from engram.services.retrieval.retrieval_service import Retrieved, RetrieveService
+from engram.services.serving.stored_answer import Reading, kept
+from engram.storage.database import Database
+from engram.storage.retrieval import episode_partitions, episodes
+from engram.storage.retrieval.episode_partitions import monday_of
+from engram.storage.retrieval.episodes import EpisodeRow
+from engram.telemetry import metrics
+from engram.telemetry.stages import stage
+
+log = structlog.get_logger(__name__)
+
+PLAIN_DEPTH = 100
+"""Passages, at least, among which a plain search is asked for a rank: as many as a query may want."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An answered query as it can be read again; ``judged`` counts its verdicts, revoked ones included."""
+
+    answer: Mapping[str, Any]
+    trace: Mapping[str, Any]
+    judged: int
+    created_at: datetime
+
+
+class AskService:
+    """Answers queries and reads episodes again."""
+
+    def __init__(
+        self,
+        database: Database,
+        reads: Reads,
+        retrieve: RetrieveService,
+        influences: Influences,
+        *,
+        durable: bool = True,
+    ) -> None:
+        """``durable``: whether an answer waits until its episode is on disk."""
+        self._database = database
+        self._reads = reads
+        self._retrieve = retrieve
+        self._influences = influences
+        self._durable = durable
+
+    def query(self, query: Query, served: Served | None = None, *, explained: bool = True) -> Answer:
+        """Answer a question and keep the episode.
+
+        Args:
+            served: by default as it was asked, whatever its collection is set to.
+            explained: whether a trace says which verdicts moved what was found; it takes longer than finding it.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            InvalidRequestError: the query bounds hops that its strategy does not make.
+            LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
+        """
+        plan = self._retrieve.plan(query, served)
+        # What others asked and said is for those to see who may.
+        audits = query.scope.may(AUDIT)
+        found, trace = self._reads.of(
+            plan.collection.id, lambda: self._traced(plan, explained=explained and audits)
+        )
+        answer = answer_presentation.answer(found)
+        with stage("keep"):
+            self.keep(plan.collection.id, kept(found, answer, trace))
+        _count(answer)
+        log.info(
+            "query",
+            query_id=str(answer.query_id),
+            collection=answer.collection,
+            memory=answer.memory,
+            profile=answer.profile,
+            strategy=answer.strategy,
+            arm=answer.arm,
+            explored=len(found.explored.passages),
+            expansions=len(query.expansions),
+            hops=answer.hops,
+            stop_reason=answer.stop_reason,
+            total_ms=answer.timings.total_ms,
+        )
+        return replace(
+            answer,
+            entities=list(found.entities) if "entities" in query.include else None,
+            trace=(trace if audits else _own(trace)) if "trace" in query.include else None,
+        )
+
+    def keep(self, collection_id: int, episode: EpisodeRow) -> None:
+        """Keep an episode; the first of a week makes the week's partition if no worker has.
+
+        Raises:
+            NotFoundError: the collection is gone.
+        """
+        try:
+            with self._database.write_once() as writer:
+                episodes.insert(writer, collection_id, episode, durable=self._durable)
+        except MissingPartitionError:
+            with tenancy.of(None), self._database.write() as writer:
+                episode_partitions.make(writer, monday_of(moment_of(episode.id)))
+            with self._database.write_once() as writer:
+                episodes.insert(writer, collection_id, episode, durable=self._durable)
+
+    def episode(self, scope: Scope, query_id: UUID) -> Episode:
+        """An answered query, read again, with the texts that there still are.
+
+        Raises:
+            NotFoundError: there is no such query, or none any more, or it is not for this principal to see.
+        """
+        with self._database.snapshot() as reader:
+            stored = episodes.find(reader, scope.collection.id, query_id)
+            if not scope.sees(stored.principal):
+                raise episodes.missing(query_id)
+            reading = Reading(reader, scope.collection, stored)
+        trace = reading.trace()
+        if not scope.may(AUDIT):
+            trace = {**trace, "recalled": [{**row, "past_question": None} for row in trace["recalled"]]}
+        return Episode(reading.answer(), trace, stored.judged, stored.created_at)
+
+    def _traced(self, plan: Plan, *, explained: bool) -> tuple[Retrieved, Trace]:
+        """What the query came upon, and how, explained if it asks for that.
+
+        For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
+        on the snapshot that the answer was.
+        """
+        if "trace" not in plan.query.include or not plan.focus.policy.gated or not explained:
+            found = self._retrieve.find(plan)
+            return found, answer_presentation.trace(found)
+        alone = self._without_memory(plan) if plan.focus.use_memory else None
+        with self._retrieve.on_snapshot(plan) as (reader, found):
+            ordered = found.ranking.ordered if alone is None else alone
+            plain = {passage: rank for rank, (passage, _) in enumerate(ordered, start=1)}
+            with stage("explain"):
+                return found, self._influences.explained(reader, found, plain, answer_presentation.trace(found))
+
+    def _without_memory(self, plan: Plan) -> Sequence[tuple[int, float]]:
+        wanted = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
+        return self._retrieve.find(plan.without_memory(wanted)).ranking.ordered
+
+
+def _own(trace: Trace) -> Trace:
+    """The trace without what others asked."""
+    return replace(trace, recalled=[replace(past, past_question=None) for past in trace.recalled])
+
+
+def _count(answer: Answer) -> None:
+    metrics.QUERIES.labels(answer.strategy, answer.profile, answer.memory, answer.stop_reason).inc()
+    metrics.HOPS.labels(answer.profile).observe(answer.hops)
+    for warning in answer.warnings:
+        metrics.WARNINGS.labels(warning.type).inc()

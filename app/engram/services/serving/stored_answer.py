@@ -1,0 +1,302 @@
+"""What is kept of an answer: ids and numbers. Read again, it shows the texts that there still are.
+
+A passage, sentence, entity or unit that was deleted since is left out, and one that was changed is shown as it is.
+So is a past question, whose words may have been made of a passage that is gone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking import sufficiency
+from engram.services.retrieval.answer import Answer, PassageAnswer
+from engram.services.retrieval.answer_trace import Cause, HopTrace, PassageTrace, Trace
+from engram.services.retrieval.graph_walk import Hop
+from engram.services.retrieval.retrieval_service import Retrieved
+from engram.storage.corpus import passages
+from engram.storage.corpus.collections import Collection
+from engram.storage.corpus.passages import StoredPassage, StoredSentence
+from engram.storage.database import Reader
+from engram.storage.explanations import influence_rows
+from engram.storage.retrieval import episodes
+from engram.storage.retrieval.episodes import EpisodeRow, StoredEpisode
+
+
+def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
+    """What is kept of an answer and of how it came about."""
+    plan, ranking, explored = found.plan, found.ranking, found.explored
+    ids = {stored.external_id: passage for passage, stored in found.passages.items()}
+    recorded = explored.recorded(ranking)
+    teaches = ranking.teaches and not explored.withheld  # of what nobody saw nobody can say how it should be ranked
+    return EpisodeRow(
+        id=answer.query_id,
+        question=answer.query,
+        embedding=plan.focus.vector,
+        time_constraint=plan.constraint,
+        time_embedding=plan.focus.time_vector,
+        memory=answer.memory,
+        profile=answer.profile,
+        strategy=answer.strategy,
+        filter=plan.query.metadata,
+        activated=explored.activated(found.walk),
+        shown=[ids[hit.passage_id] for hit in answer.passages],
+        explored=list(explored.passages),
+        hops=answer.hops,
+        total_ms=answer.timings.total_ms,
+        arm=answer.arm,
+        principal=plan.query.scope.principal.name,
+        space=plan.collection.space,
+        answer={
+            "expanded": answer.expanded,
+            "expansions": [_json(expansion) for expansion in plan.query.expansions],
+            "sufficiency": answer.sufficiency,
+            "stop_reason": answer.stop_reason,
+            "shadow": answer.shadow,
+            "enough": answer.enough,
+            "insufficient": answer.insufficient,
+            "timings": _json(answer.timings),
+            "passages": [_passage(hit) for hit in answer.passages],
+        },
+        trace={
+            "time_constraint": trace.time_constraint,
+            "entities": [_without(_json(entity), "name") for entity in trace.entities],
+            "recalled": [
+                _without(_json(recalled), "past_question") | {"question_id": past.question_id}
+                for recalled, past in zip(trace.recalled, found.walk.recalled, strict=True)
+            ],
+            "hops": [_hop(*pair) for pair in zip(trace.hops, found.walk.hops, strict=True)],
+            "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
+            "enough": None if trace.enough is None else _json(trace.enough),
+        },
+        ranked=ranking.candidates[recorded] if teaches else None,
+        features=ranking.features[recorded].astype(np.float32) if teaches else None,
+        enough=_taught(found),
+    )
+
+
+def _taught(found: Retrieved) -> NDArray[np.float32] | None:
+    """Features of the answer, where a verdict on it speaks of the first that the weights alone ranked.
+
+    It does not where the judge was not shown all of these.
+    """
+    ranking, explored = found.ranking, found.explored
+    seen = len(explored.best) >= min(sufficiency.FIRST, len(ranking.candidates)) and not explored.displaced
+    if not ranking.teaches or ranking.enough is None or not seen:
+        return None
+    return ranking.enough.features.astype(np.float32)
+
+
+def _passage(hit: PassageAnswer) -> dict[str, Any]:
+    """As ``shown`` has it in the same place."""
+    return {
+        "score": hit.score,
+        "sentences": [
+            {"sentence_id": sentence.sentence_id, "score": sentence.score, "hops": list(sentence.hops)}
+            for sentence in hit.sentences
+        ],
+    }
+
+
+def _hop(trace: HopTrace, hop: Hop) -> dict[str, Any]:
+    active = hop.start.activation
+    return {
+        "hop": trace.hop,
+        "entities": [[entity, score] for entity, score in active.items()],
+        "candidates": trace.candidates,
+        "coverage": trace.coverage,
+        "published": _json(trace.published),
+        "sentences": [
+            _without(_json(sentence), "passage_id", "text")
+            | {
+                "activated_by": [
+                    entity for entity in hop.evidence[sentence.sentence_id].entities if entity in active
+                ]
+            }
+            for sentence in trace.sentences
+        ],
+    }
+
+
+def _explained(trace: PassageTrace, ids: Mapping[str, int]) -> dict[str, Any]:
+    row: dict[str, Any] = _json(trace) | {"passage_id": ids[trace.passage_id]}
+    row["completes"] = None if trace.completes is None else ids[trace.completes]
+    row["features"] = {name: [one.value, one.weight] for name, one in trace.features.items()}
+    if row["key"] is not None:
+        row["key"]["units"] = [_without(unit, "method", "text") for unit in row["key"]["units"]]
+    return row
+
+
+def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
+
+
+def _json(value: Any) -> Any:
+    """The same as JSON has it: rows with their columns by name, moments as text; of a verdict not its question.
+
+    ``dataclasses.asdict`` copies whatever it comes upon, which took a tenth of a query's processor time.
+    """
+    if value is None or isinstance(value, str | float | int):
+        return value
+    if isinstance(value, list | tuple):
+        return [_json(inner) for inner in value]
+    if isinstance(value, Mapping):
+        return {name: _json(inner) for name, inner in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _json(getattr(value, name)) for name in _columns(type(value))}
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+@cache
+def _columns(kind: type) -> tuple[str, ...]:
+    names = tuple(column.name for column in fields(kind))
+    return tuple(name for name in names if name != "question") if issubclass(kind, Cause) else names
+
+
+class Reading:
+    """An answer read again: what its ids stand for now."""
+
+    def __init__(self, reader: Reader, collection: Collection, episode: StoredEpisode) -> None:
+        self._collection = collection
+        self._episode = episode
+        trace = episode.trace
+        sentences = {
+            *(row["sentence_id"] for hit in episode.answer["passages"] for row in hit["sentences"]),
+            *(row["sentence_id"] for hop in trace["hops"] for row in hop["sentences"]),
+            *(row["sentence_id"] for row in trace["recalled"]),
+        }
+        entities = {
+            *(row["entity_id"] for row in trace["entities"]),
+            *(entity for hop in trace["hops"] for entity, _ in hop["entities"]),
+        }
+        units = {unit["unit_id"] for row in trace["passages"] or () if row["key"] for unit in row["key"]["units"]}
+        self._sentences: Mapping[int, StoredSentence] = passages.sentences_by_id(reader, collection.id, sentences)
+        of_sentences = {sentence.passage_id for sentence in self._sentences.values()}
+        pooled = {row["completes"] for row in trace["passages"] or () if row["completes"] is not None}
+        self._passages: Mapping[int, StoredPassage] = passages.by_id(
+            reader, collection.id, {*episode.shown, *of_sentences, *pooled}
+        )
+        self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
+        self._units = influence_rows.unit_texts(reader, collection.id, sorted(units)) if units else {}
+        past = {row["question_id"] for row in trace["recalled"]}
+        self._past = influence_rows.question_texts(reader, collection.id, sorted(past)) if past else {}
+        events = {cause["event_id"] for cause in _causes(trace)}
+        self._judged = influence_rows.judged_questions(reader, collection.id, sorted(events)) if events else {}
+
+    def answer(self) -> dict[str, Any]:
+        """What was answered, in the shape of an answer."""
+        episode, said = self._episode, self._episode.answer
+        return _without(said, "passages") | {
+            "query_id": episode.id,
+            "query": episode.question,
+            "memory": episode.memory,
+            "profile": episode.profile,
+            "strategy": episode.strategy,
+            "arm": episode.arm,
+            "hops": episode.hops,
+            "filter": episode.filter,
+            "collection": self._collection.name,
+            "passages": [
+                self._hit(self._passages[passage], hit, explored=passage in episode.explored)
+                for passage, hit in zip(episode.shown, said["passages"], strict=True)
+                if passage in self._passages
+            ],
+        }
+
+    def trace(self) -> dict[str, Any]:
+        """How it came about, in the shape of a trace."""
+        trace = self._episode.trace
+        explained, enough = trace["passages"], trace.get("enough")
+        return trace | {
+            "entities": [
+                row | {"name": self._surfaces[row["entity_id"]]}
+                for row in trace["entities"]
+                if row["entity_id"] in self._surfaces
+            ],
+            "recalled": [
+                _without(row, "question_id") | {"past_question": self._past.get(row["question_id"])}
+                for row in self._standing(trace["recalled"])
+            ],
+            "hops": [self._hop(hop) for hop in trace["hops"]],
+            "passages": None if explained is None else list(self._explained(explained)),
+            "enough": enough and enough | {"influences": self._asked(enough["influences"])},
+        }
+
+    def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
+        return {
+            "passage_id": passage.external_id,
+            "title": passage.title,
+            "text": passage.text,
+            "metadata": passage.metadata,
+            "score": hit["score"],
+            "explored": explored,
+            "sentences": [
+                row | {"position": sentence.position, "text": sentence.text}
+                for row in self._standing(hit["sentences"])
+                for sentence in (self._sentences[row["sentence_id"]],)
+            ],
+        }
+
+    def _hop(self, hop: Mapping[str, Any]) -> dict[str, Any]:
+        names = self._surfaces
+        return {
+            **hop,
+            "entities": {names[entity]: score for entity, score in hop["entities"] if entity in names},
+            "sentences": [
+                row
+                | {
+                    "passage_id": self._passages[sentence.passage_id].external_id,
+                    "text": sentence.text,
+                    "activated_by": [names[entity] for entity in row["activated_by"] if entity in names],
+                    "influences": self._asked(row["influences"]),
+                }
+                for row in self._standing(hop["sentences"])
+                for sentence in (self._sentences[row["sentence_id"]],)
+            ],
+        }
+
+    def _explained(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+        for row in rows:
+            if row["passage_id"] in self._passages:
+                told = {**row, "passage_id": self._passages[row["passage_id"]].external_id}
+                pooled = self._passages.get(row["completes"])
+                told["completes"] = None if pooled is None else pooled.external_id
+                told["features"] = {
+                    name: {"value": value, "weight": weight} for name, (value, weight) in row["features"].items()
+                }
+                told["influences"] = self._asked(row["influences"])
+                if told["key"] is not None:
+                    told["key"] = told["key"] | {"units": list(self._brought(told["key"]["units"]))}
+                yield told
+
+    def _brought(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+        for row in rows:
+            if row["unit_id"] in self._units:
+                method, text = self._units[row["unit_id"]]
+                yield {**row, "method": method, "text": text, "events": self._asked(row["events"])}
+
+    def _asked(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The causes, each with the question that its verdict is on."""
+        judged = self._judged
+        return [{**cause, "question": judged[cause["event_id"]]} for cause in causes if cause["event_id"] in judged]
+
+    def _standing(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+        """Of rows about sentences, those of sentences that there are."""
+        return (dict(row) for row in rows if row["sentence_id"] in self._sentences)
+
+
+def _causes(trace: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """All verdicts that a kept trace names."""
+    for hop in trace["hops"]:
+        for sentence in hop["sentences"]:
+            yield from sentence["influences"]
+    for row in trace["passages"] or ():
+        yield from row["influences"]
+        for unit in row["key"]["units"] if row["key"] else ():
+            yield from unit["events"]
+    if trace.get("enough"):
+        yield from trace["enough"]["influences"]

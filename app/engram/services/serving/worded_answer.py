@@ -1,0 +1,71 @@
+"""Answering in words: retrieve, let the LLM answer, keep only citations of sentences it was shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engram.context.errors import LlmError, LlmNotConfiguredError
+from engram.core.auth.access_keys import LLM
+from engram.providers.llm import Llm
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.query import Query
+from engram.services.serving.chat_question import Turn, restated
+from engram.services.serving.experiment_arms import ServingService
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A sentence that the answer rests on."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordedAnswer:
+    """An answer in words; empty text where the evidence gives none.
+
+    ``retrieval`` has the question as it was asked.
+    """
+
+    text: str
+    sufficient: bool
+    citations: list[Citation]
+    retrieval: Answer
+    warnings: tuple[Fallback, ...] = ()
+
+
+class AnswerService:
+    """Answers questions in words."""
+
+    def __init__(self, serving: ServingService, llm: Llm | None) -> None:
+        self._serving = serving
+        self._llm = llm
+
+    def answer(self, query: Query, earlier: Sequence[Turn] = ()) -> WordedAnswer:
+        """Retrieve and answer; if the endpoint fails, there is what was retrieved, and a warning.
+
+        Where something was said ``earlier``, the question is restated first, so that it can be understood alone.
+
+        Raises:
+            LlmNotConfiguredError: no endpoint is configured; nothing is retrieved.
+            ForbiddenError: the principal may not use it.
+        """
+        if self._llm is None:
+            raise LlmNotConfiguredError("An answer in words needs ENGRAM_LLM_BASE_URL to be set.")
+        query.scope.need(LLM, "An answer in words")
+        question, warnings = restated(self._llm, query.text, earlier)
+        asked = replace(query, text=question, include=query.include | {"sentences"})
+        retrieval = self._serving.query(asked)
+        shown = {
+            sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text)
+            for passage in retrieval.passages
+            for sentence in passage.sentences
+        }
+        try:
+            draft = self._llm.answer(question, [(key, citation.text) for key, citation in shown.items()])
+        except LlmError as error:
+            return WordedAnswer("", False, [], retrieval, (*warnings, Fallback("not-answered", error.detail)))
+        cited = [shown[key] for key in draft.cited]
+        return WordedAnswer(draft.text, draft.sufficient, cited, retrieval, warnings)

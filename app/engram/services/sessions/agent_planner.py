@@ -1,0 +1,211 @@
+"""Planner "agent" (GRAM): documents go by one at a time, and a model keeps what it needs in a graph of facts.
+
+A round is a turn: one action, thought first. The documents are passages, of one retrieval or as the caller gives
+them; the graph is the session's own and empty at first. It is kept with the session (``plan_state``), so a turn and
+what it did to the graph are one transaction, a session that lost its worker goes on with both, and both go when a
+passage that was read does. Each fact has the sentence that says it, which enters the pool.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from engram.context.errors import LlmError
+from engram.core.knowledge.agent_turns import Turn, written
+from engram.core.knowledge.triples import Triple
+from engram.core.planning.session import Conclusion, Curated, Note, PoolSentence, StopReason
+from engram.providers.language import SentenceAnalysis
+from engram.providers.llm import Llm, agent_prompts, triple_of
+from engram.providers.llm.agent_model import next_turn
+from engram.services.facts import rule_agent
+from engram.services.facts.agent_memory import Memory
+from engram.services.facts.agent_play import Change, Outcome, Play, begin, carry_out, observe
+from engram.services.facts.grounding import Document, Grounded, bears, by_rules, grounded
+from engram.services.facts.text_facts import BY_LLM, read_by_model
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.sessions.planner import Step
+from engram.services.sessions.session_rules import Ordered, evidence_first, ranked_by_rules
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.session_tools import AskedQuery, Tools
+from engram.services.sessions.tree_options import Said, said_of
+
+CALLS_TO_ANSWER = 2
+"""Calls of the budget that are kept for the answer and its repetition."""
+SHOWN_FACTS = 40
+"""Facts that a model which carries out an update is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPlanner:
+    """An agent with a graph of facts for its memory."""
+
+    name = "agent"
+    needs_llm = True
+
+    def step(self, state: SessionState, tools: Tools) -> Step:
+        """The next turn."""
+        options = said_of(state.asked.options)
+        asked, documents = _documents(state, tools, options)
+        if not documents:
+            return Step(action=None, asked=asked, stop="nothing_new")
+        play = begin(state.question, len(documents), turns=_turns(state), insert_only=options.insert_only)
+        if "remarks" in state.plan_state:
+            play = play.resumed(state.plan_state)
+        play, document = _current(play, documents, tools)
+        seen = observe(play, document)
+        reading = _Reading(tools, options)
+        turn, warnings = _turn(tools, play, document, options)
+        if turn is None:
+            return Step(action=None, asked=asked, stop="no_gap", warnings=warnings)
+        outcome = carry_out(play, turn, document, reading.insert, reading.update)
+        found = _found(state, play, outcome, tools)
+        ordered = ranked_by_rules(state, asked, found)
+        return Step(
+            action="skip" if turn.skips else turn.act,
+            sub_question=turn.content if turn.act == "search" else None,
+            asked=asked,
+            found=found,
+            curated=Curated(kept=len(found)),
+            notes=[*state.notes, *_notes(state, play, outcome)],
+            ranked=_ranked(state, documents, ordered, found),
+            enough=ordered.enough,
+            covered=ordered.covered,
+            plan_state={"documents": documents, **outcome.play.stored()},
+            said={
+                "prompts": agent_prompts.VERSION,
+                "thought": turn.thought,
+                "content": turn.content,
+                "passage": None if document is None else int(document.key),
+                "note": outcome.play.note,
+                "facts": [outcome.play.memory.line(place) for place in outcome.facts],
+                "answer": outcome.answer or (outcome.found.text.text if outcome.found is not None else None),
+                "observation": agent_prompts.shown(seen),
+                "reply": None if warnings else written(turn),
+            },
+            conclusion=_conclusion(outcome),
+            stop=_stop(outcome),
+            warnings=[*warnings, *reading.warnings],
+        )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What reads facts from what the agent says, as the session's options have it."""
+
+    tools: Tools
+    options: Said
+    warnings: list[Fallback] = field(default_factory=list)
+
+    def insert(self, text: str, document: Document) -> Grounded:
+        """What an inserted text comes to."""
+        return grounded(text, document, self.tools.language, self._read)
+
+    def update(self, text: str, document: Document, memory: Memory) -> Change:
+        """What a correction comes to: by the model what it removes and adds (GRAM, Fig. 6), else by rules."""
+        own, llm = self.insert(text, document), self.tools.llm
+        if self.options.extraction != BY_LLM or llm is None or not memory.facts:
+            return Change(own)
+        near = memory.search(text, paths=SHOWN_FACTS, budget=agent_prompts.MAX_DOCUMENT_CHARACTERS).facts
+        known = [*near, *(place for place in range(len(memory.facts)) if place not in near)][:SHOWN_FACTS]
+        held = [memory.facts[place] for place in known]
+        try:
+            said = llm.maintain_facts([(one.subject, one.predicate, one.object) for one in held], text)
+        except LlmError as error:
+            self.warnings.append(Fallback("read-by-rules", error.detail))
+            return Change(own)
+        added = []
+        for one in said.add:
+            for ordinal, (_, sentence) in enumerate(document.sentences):
+                triple = triple_of(one, sentence, ordinal)
+                if bears(sentence, document.title, triple):
+                    added.append((triple, document.source(ordinal)))
+                    break
+        return Change(Grounded([*own.said, *added], own.unsupported), [known[place] for place in said.remove])
+
+    def _read(self, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
+        if self.options.extraction != BY_LLM or self.tools.llm is None:
+            return by_rules(title, sentences)
+        triples, failed = read_by_model(self.tools.llm, title, sentences)
+        self.warnings += [Fallback("read-by-rules", detail) for detail in dict.fromkeys(failed)]
+        return triples
+
+
+def _documents(state: SessionState, tools: Tools, options: Said) -> tuple[list[AskedQuery], list[int]]:
+    """What the first round asked, and the documents in the order in which they go by."""
+    if "documents" in state.plan_state:
+        return [], list(state.plan_state["documents"])
+    if options.documents:
+        return [], tools.given(options.documents)
+    asked = tools.ask(state.question)
+    return [asked], [passage.id for passage in asked.passages]
+
+
+def _turns(state: SessionState) -> int:
+    """How many turns the play has: the budget's rounds, or no more where the calls left are those of an answer."""
+    left = state.budget.llm_calls - state.cost.llm_calls
+    return min(state.budget.rounds, state.number if left <= CALLS_TO_ANSWER else state.budget.rounds)
+
+
+def _current(play: Play, documents: Sequence[int], tools: Tools) -> tuple[Play, Document | None]:
+    """The document of the moment; those that are gone went by."""
+    while play.at < len(documents):
+        document = tools.document(documents[play.at])
+        if document is not None:
+            return play, document
+        play = replace(play, at=play.at + 1)
+    return play, None
+
+
+def _turn(tools: Tools, play: Play, document: Document | None, options: Said) -> tuple[Turn | None, list[Fallback]]:
+    """What the model does; where it fails, what rules would; None where only an answer is left."""
+    llm: Llm | None = tools.llm
+    detail = "The budget has no call of the language model."
+    if llm is not None:
+        try:
+            return next_turn(llm, observe(play, document), insert_only=options.insert_only), []
+        except LlmError as error:
+            detail = error.detail
+    if document is None or "insert" not in play.offered:
+        return None, [Fallback("not-answered", detail)]
+    return rule_agent.insert_relevant(play, document, tools.language), [Fallback("acted-by-rules", detail)]
+
+
+def _found(state: SessionState, play: Play, outcome: Outcome, tools: Tools) -> list[PoolSentence]:
+    """The sentences that say the turn's facts and are not in the pool yet."""
+    memory, before = outcome.play.memory, len(play.memory.sources)
+    fresh = [int(source.key) for source in memory.sources[before:]]
+    return [PoolSentence(one.id, one.passage_id, one.text, state.number, None) for one in tools.sentences(fresh)]
+
+
+def _notes(state: SessionState, play: Play, outcome: Outcome) -> list[Note]:
+    """A line for each fact that is new, and one for each that is doubted or over since."""
+    memory = outcome.play.memory
+    fresh = [place for place in outcome.facts if place >= len(play.memory.facts)]
+    notes = [Note("fact", memory.line(place), _cites(memory, [place]), state.number) for place in fresh]
+    for word, places in (("doubted", outcome.contradicted), ("over", outcome.superseded)):
+        for place in places:
+            text = f"{memory.line(place)} ({word} since {'; '.join(map(memory.line, outcome.facts))})"
+            notes.append(Note("contradiction", text, _cites(memory, [place, *outcome.facts]), state.number))
+    return notes
+
+
+def _cites(memory: Memory, places: Sequence[int]) -> tuple[int, ...]:
+    numbers = dict.fromkeys(number for place in places for number in memory.facts[place].sources)
+    return tuple(int(memory.sources[number - 1].key) for number in numbers)
+
+
+def _conclusion(outcome: Outcome) -> Conclusion | None:
+    if outcome.answer is None:
+        return None
+    cites = [int(outcome.play.memory.sources[number - 1].key) for number in dict.fromkeys(outcome.cites)]
+    return Conclusion(outcome.answer, bool(cites), cites)
+
+
+def _stop(outcome: Outcome) -> StopReason | None:
+    return None if outcome.answer is None else "answered"
+
+
+def _ranked(
+    state: SessionState, documents: Sequence[int], ordered: Ordered, found: Sequence[PoolSentence]
+) -> list[int]:
+    """Passages that a fact is from first, then the others as they came."""
+    return evidence_first(list(dict.fromkeys([*ordered.ranked, *documents])), [*state.pool, *found])

@@ -1,0 +1,106 @@
+"""The graph of a session as a graph of the collection: what its agent kept, stated again where it can be searched.
+
+Each passage is the source of what it says, in its own words, and what the agent went against is contradicted by
+it, under a judge of its own. All of it goes under keys of the session's, so doing it again changes nothing.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from engram.core.knowledge.beliefs import CLOSE, CONTRADICT, SUPERSEDE
+from engram.core.knowledge.claims import NEVER
+from engram.core.knowledge.triples import Triple
+from engram.providers.language import normalise_entity
+from engram.services.auth.scope import Scope
+from engram.services.facts.agent_memory import AGENT, Memory
+from engram.services.facts.agent_memory_index import Kept
+from engram.services.facts.fact_service import FactsService, PassageGoneError, Revision, Stated
+from engram.services.sessions.session_state import SessionState
+from engram.storage.corpus import passages
+from engram.storage.database import Database
+from engram.storage.facts import fact_rows
+from engram.storage.facts.fact_rows import FactRow
+
+
+class Publisher:
+    """States what agents of sessions kept."""
+
+    def __init__(self, database: Database, facts: FactsService) -> None:
+        self._database = database
+        self._facts = facts
+
+    def publish(self, scope: Scope, state: SessionState, graph: str) -> int:
+        """State the session's facts in a graph of this name; how many of them there were.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+        """
+        memory = Memory.loaded(state.plan_state)
+        texts = {one.sentence_id: one.text for one in state.pool}
+        with self._database.read() as reader:
+            held = passages.by_id(reader, scope.collection.id, {one.passage_id for one in state.pool})
+        stated: list[int] = []
+        for passage in held.values():
+            said = list(_said(memory, passage.id, texts))
+            if not said:
+                continue
+            with suppress(PassageGoneError):  # what a passage said goes with it, also between the two transactions
+                applied = self._facts.state(
+                    scope,
+                    said,
+                    source=passage.external_id,
+                    graph_name=graph,
+                    key=f"session/{state.id}/{passage.id}",
+                    fingerprint=[str(state.id), passage.id],
+                    passage_id=passage.id,
+                )
+                stated += applied.facts
+        with self._database.read() as reader:
+            rows = fact_rows.rows(reader, scope.collection.id, stated)
+        named = {_identity(row): fact for fact, row in rows.items()}
+        places = {place: named.get(_identity(fact)) for place, fact in enumerate(memory.facts)}
+        revisions = list(_revisions(memory, {place: fact for place, fact in places.items() if fact is not None}))
+        if revisions:
+            self._facts.revise(scope, revisions, judge=AGENT, key=f"session/{state.id}")
+        return len(rows)
+
+
+def _said(memory: Memory, passage: int, texts: dict[int, str]) -> Iterable[Stated]:
+    for fact in memory.facts:
+        for number in fact.sources:
+            source = memory.sources[number - 1]
+            if source.document == str(passage) and source.key in texts:
+                yield Stated(_triple(fact), texts[int(source.key)])
+
+
+def _identity(fact: Kept | FactRow) -> tuple[str, str, str, int, int]:
+    """What tells a fact from others, here and there."""
+    ends = (normalise_entity(fact.subject), fact.predicate, normalise_entity(fact.object))
+    return (*ends, fact.valid_from, fact.valid_to)
+
+
+def _triple(fact: Kept) -> Triple:
+    start = fact.valid_from or None
+    end = None if fact.valid_to == NEVER else fact.valid_to
+    return Triple(
+        fact.subject,
+        fact.predicate,
+        fact.object,
+        0,
+        fact.kind,
+        start,
+        end,
+        fact.confidence,
+    )
+
+
+def _revisions(memory: Memory, stated: dict[int, int]) -> Iterable[Revision]:
+    for remark in memory.remarks:
+        if remark.fact not in stated:
+            continue
+        if remark.kind == "contradict":
+            yield Revision(CONTRADICT, stated[remark.fact])
+        elif remark.kind == "supersede" and remark.by in stated:
+            yield Revision(SUPERSEDE, stated[remark.fact], by=stated[remark.by])
+        elif remark.kind == "supersede":
+            yield Revision(CLOSE, stated[remark.fact])

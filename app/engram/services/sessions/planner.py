@@ -1,0 +1,82 @@
+"""What a planner is: given a session's state, it does the next round and says what came of it.
+
+To add a planner: write a class with a ``name`` and a ``step`` in a module of its own here, and give it to
+``composition.py`` (``planners``) under that name; ``Planner`` in ``api/sessions/session_schemas.py`` lists the
+names that requests may use. A step may take long and call an LLM through ``tools.llm``; no transaction is open
+meanwhile. What it returns, a ``Step``, is then committed whole, with the round's cost, by one transaction; if the
+process is killed before that, the step is done again from the same state. What it is to remember beyond notes it
+puts into ``Step.plan_state``, which comes back as ``SessionState.plan_state``. Budgets hold by themselves:
+``tools`` refuses what would go beyond one (``BudgetSpentError``, an ``LlmError`` where it is about the LLM, so
+that what falls back to rules when an endpoint breaks does so here as well), and the runner stops the session once
+one is spent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from engram.core.planning.session import Conclusion, Curated, Gap, Note, PoolSentence, StopReason
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.session_tools import AskedQuery, Tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one step comes to.
+
+    Attributes:
+        action: what was done, in a word; None where there was nothing to do but stop, which makes no round.
+        sub_question: what the round went after, in words.
+        gap: what it was to fill.
+        asked: its queries, in order.
+        found: sentences that enter the pool.
+        curated: what became of all sentences that were looked at.
+        notes: the working memory as it is from now on; None leaves it as it was.
+        ranked: passages, best first, as they are from now on; None leaves them as they were.
+        enough, covered: as of now; None leaves them.
+        plan_state: as it is from now on; None leaves it.
+        said: more about the round, in JSON, for whoever reads the session.
+        conclusion: an answer in words, where the planner gives one itself.
+        stop: why the session ends with this; None while it goes on.
+        warnings: what the LLM failed.
+    """
+
+    action: str | None
+    sub_question: str | None = None
+    gap: Gap | None = None
+    asked: Sequence[AskedQuery] = ()
+    found: Sequence[PoolSentence] = ()
+    curated: Curated = field(default_factory=Curated)
+    notes: Sequence[Note] | None = None
+    ranked: Sequence[int] | None = None
+    enough: float | None = None
+    covered: float | None = None
+    plan_state: Mapping[str, Any] | None = None
+    said: Mapping[str, Any] = field(default_factory=dict)
+    conclusion: Conclusion | None = None
+    stop: StopReason | None = None
+    warnings: Sequence[Fallback] = ()
+
+
+class Planner(Protocol):
+    """Decides what a session does next, and does it."""
+
+    @property
+    def name(self) -> str:
+        """As requests call it."""
+        ...
+
+    @property
+    def needs_llm(self) -> bool:
+        """Whether it can do nothing without an endpoint."""
+        ...
+
+    def step(self, state: SessionState, tools: Tools) -> Step:
+        """The next round, or the end.
+
+        Raises:
+            BudgetSpentError: a budget does not suffice for any of it; the session stops by that.
+            UnavailableError: a server is away; the step is done again.
+        """
+        ...

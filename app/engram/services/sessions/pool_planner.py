@@ -1,0 +1,354 @@
+"""Planner "pool" (RFM-RAG): an evidence pool, what of the question's triples it covers, and a query for what is
+missing.
+
+Without a language model, rules do all of it. Patterns give the question's triples (``core.question_triples``), and
+sentences that were read bind their unknowns (``core.binding``). The gap is the first open triple whose other end is
+known; its query is that part of the question with the values put in. A query is asked only if it is well formed
+(``core.sub_questions``). Where nothing is left to ask, the session says whether what it read may hold the answer
+(``core.answerable``).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from engram.context.errors import LlmError
+from engram.core.planning.answerable import has_answer
+from engram.core.planning.binding import Binding, Told, bind, binds
+from engram.core.planning.curation import words
+from engram.core.planning.question_triples import ANSWER, Triple, filled, open_unknowns, triples
+from engram.core.planning.session import Gap, Note, PoolSentence, StopReason
+from engram.core.planning.sub_questions import carried_nouns, fits, is_well_formed, tidied, whole_names
+from engram.providers.llm import Llm
+from engram.providers.llm import session_model as asking
+from engram.providers.llm.session_prompts import VERSION
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.query import Lacking
+from engram.services.sessions.planner import Step
+from engram.services.sessions.query_drift import invented, sources
+from engram.services.sessions.sentence_sifting import Sifted, sift
+from engram.services.sessions.session_rules import evidence_first, ranked_by_rules, stops
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.session_tools import AskedQuery, FoundPassage, Tools
+
+GAPS = 3
+"""Sentences of the pool beside which a round looks for what the question asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The planner's state: what the question asks, and what is bound so far."""
+
+    triples: Sequence[Triple]
+    bindings: Mapping[str, Binding]
+    names: Sequence[str] = ()
+
+    @property
+    def values(self) -> dict[str, str]:
+        return {unknown: binding.value for unknown, binding in self.bindings.items()}
+
+    @property
+    def missing(self) -> list[Triple]:
+        """Triples whose unknown is still to be found, but for the answer's."""
+        return [triple for triple in self.triples if triple.unknown not in (ANSWER, *self.bindings)]
+
+    def known(self, triple: Triple) -> str | None:
+        """The known end of a triple in words; None while it is not known."""
+        said = filled(triple.known, self.values)
+        return None if open_unknowns(said) else said
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "triples": [asdict(triple) for triple in self.triples],
+            "bindings": [asdict(binding) for binding in self.bindings.values()],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What a round's evidence comes to; ``query``: what to ask next, empty where nothing is to be."""
+
+    known: _Known
+    bound: Sequence[Binding]
+    query: str
+    stop: StopReason | None
+    warnings: Sequence[Fallback]
+
+
+class PoolPlanner:
+    """Rounds by the gaps of the evidence pool."""
+
+    name = "pool"
+    needs_llm = False
+
+    def step(self, state: SessionState, tools: Tools) -> Step:
+        """The question itself first; then a query for what is missing, until nothing is."""
+        return self.by_rules(state, tools) if tools.llm is None else self._by_llm(state, tools, tools.llm)
+
+    def by_rules(self, state: SessionState, tools: Tools) -> Step:
+        """The same without a language model."""
+        known = self._known(state, tools)
+        asked_before = {_plain(text) for text in state.queries}
+        gap = _gap(state, known, asked_before) if state.rounds else None
+        if state.rounds and gap is None:
+            return Step(action=None, stop="no_gap")
+        text = state.question if gap is None else gap.text
+        asked = [_asked(state, tools, text, gap, known)]
+        sifted = Sifted(*tools.curated(asked), [], [])
+        known, bound = _bound(state, tools, known, asked)
+        stop = None
+        if _gap(state, known, {*asked_before, _plain(text)}) is None:
+            stop = _end(state, tools, known, asked)
+        return _step(state, gap, asked, sifted, _Judged(known, bound, "", stop, ()))
+
+    def _by_llm(self, state: SessionState, tools: Tools, llm: Llm) -> Step:
+        """The same, where the model says what the question asks for, what is to be kept, what is settled and
+        missing.
+        """
+        known, warnings = self._split(state, tools, llm)
+        wanted = str(state.plan_state.get("query", "")) if state.rounds else ""
+        gap = Gap(wanted) if wanted else None
+        if state.rounds and gap is None:
+            gap = _gap(state, known, {_plain(text) for text in state.queries})
+            if gap is None:
+                return Step(action=None, stop="no_gap" if known.missing else "covered")
+        text = state.question if gap is None else gap.text
+        asked = [_asked(state, tools, text, gap, known)]
+        sifted = sift(state, tools, asked, text, gap)
+        judged = self._judged(state, tools, llm, known, asked, sifted.found)
+        step = _step(state, gap, asked, sifted, judged)
+        ranked = step.ranked or ()
+        return replace(
+            step,
+            ranked=ranked if sifted.warnings else evidence_first(ranked, [*state.pool, *step.found]),
+            plan_state={**(step.plan_state or {}), "query": judged.query},
+            said={"prompts": VERSION},
+            warnings=[*warnings, *step.warnings],
+        )
+
+    def _split(self, state: SessionState, tools: Tools, llm: Llm) -> tuple[_Known, list[Fallback]]:
+        if "triples" in state.plan_state:
+            return self._known(state, tools), []
+        try:
+            names = tools.language.analyse_question(state.question).entities
+            return _Known(asking.split(llm, state.question), {}, names), []
+        except LlmError as error:
+            return self._known(state, tools), [Fallback("planned-by-rules", error.detail)]
+
+    def _judged(
+        self,
+        state: SessionState,
+        tools: Tools,
+        llm: Llm,
+        known: _Known,
+        asked: Sequence[AskedQuery],
+        found: Sequence[PoolSentence],
+    ) -> _Judged:
+        """What the pool settles and what to ask next, by the model (R-Feedback and the gap), else by rules."""
+        pool = [(one.sentence_id, one.text) for one in (*found, *reversed(state.pool))]
+        before = {_plain(text) for text in (*state.queries, *(query.text for query in asked))}
+        facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in known.triples]
+        warnings: list[Fallback] = []
+        try:
+            told = asking.gaps(llm, state.question, facts, pool)
+            marks = {triple.unknown for triple in known.triples} - {ANSWER, *known.bindings}
+            bound = [
+                Binding(one.mark, one.value, one.cites[0], 1.0)
+                for one in told.settled
+                if one.mark in marks and _states(one.value, one.cites, pool)
+            ]
+            known = replace(known, bindings={**known.bindings, **{one.unknown: one for one in bound}})
+            if told.sufficient:
+                return _Judged(known, bound, "", "answered", warnings)
+            names = invented(tools, told.query, sources(state, *(text for _, text in pool)))
+            if not names and _plain(told.query) not in before:
+                return _Judged(known, bound, told.query, None, warnings)
+            why = f"names {names[0]!r}, which nothing read names" if names else "was asked before"
+            warnings.append(Fallback("planned-by-rules", f"The next query {why}."))
+        except LlmError as error:
+            warnings.append(Fallback("planned-by-rules", error.detail))
+            known, bound = _bound(state, tools, known, asked)
+        gap = _gap(state, known, before)
+        stop: StopReason | None = None if gap else "no_gap" if known.missing else "covered"
+        return _Judged(known, bound, "" if gap is None else gap.text, stop, warnings)
+
+    def _known(self, state: SessionState, tools: Tools) -> _Known:
+        kept = state.plan_state
+        names = tools.language.analyse_question(state.question).entities
+        if "triples" in kept:
+            stored = [Binding(**binding) for binding in kept["bindings"]]
+            split = [Triple(**triple) for triple in kept["triples"]]
+            return _Known(split, {one.unknown: one for one in stored}, names)
+        return _Known(triples(state.question, names), {}, names)
+
+
+def _step(
+    state: SessionState, gap: Gap | None, asked: Sequence[AskedQuery], sifted: Sifted, judged: _Judged
+) -> Step:
+    """The round that this was: what enters the pool, what is noted, the passages in order, and whether it stops."""
+    found = _with(sifted.found, judged.bound, asked, state)
+    notes = _notes(state, judged.known, judged.bound)
+    ordered = ranked_by_rules(state, asked, found, notes)
+    return Step(
+        action="ask" if gap is None else "fill",
+        sub_question=None if gap is None else gap.text,
+        gap=gap,
+        asked=asked,
+        found=found,
+        curated=sifted.curated,
+        notes=[*state.notes, *notes, *sifted.contradictions],
+        ranked=ordered.ranked,
+        enough=ordered.enough,
+        covered=_covered(judged.known, ordered.covered),
+        plan_state=judged.known.stored(),
+        stop=stops(state, ordered, judged.stop),
+        warnings=[*sifted.warnings, *judged.warnings],
+    )
+
+
+def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:
+    """The first triple that is still open and makes a well-formed sub-question that was not asked yet."""
+    for triple in known.triples:
+        text = None if triple.unknown in known.bindings else _sub_question(state, known, triple)
+        if text is not None and _plain(text) not in asked and _plain(text) != _plain(state.question):
+            return Gap(text, triple.ends)
+    return None
+
+
+def _sub_question(state: SessionState, known: _Known, triple: Triple) -> str | None:
+    """What asks for a triple's unknown; None while its other end is open, or if that is not well formed."""
+    if known.known(triple) is None:
+        return None
+    phrase = triple.phrase if triple.unknown == ANSWER else triple.phrase.replace(triple.unknown, "")
+    names, values = whole_names(state.question, known.names), list(known.values.values())
+    text = tidied(filled(phrase, known.values).strip(), carried_nouns(state.question, names), values)
+    return text if is_well_formed(text, [*names, *values]) else None
+
+
+def _end(state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery]) -> StopReason | None:
+    """How a session ends that has nothing left to ask: with the answer in what was read, or without.
+
+    Where a language model may go on (planner "auto"), only bound unknowns end it.
+    """
+    if tools.llm is not None:
+        return "covered" if known.bindings and not known.missing else None
+    enough = next((query.enough for query in asked if query.text == state.question), state.enough)
+    if known.bindings and not known.missing:
+        enough = None  # it is of the first query alone, and what binds was found beside it
+    read = tools.told([*state.read, *(passage.id for query in asked for passage in query.passages)])
+    return "covered" if has_answer(state.question, known.triples, known.names, read, enough) else "not_found"
+
+
+def _asked(state: SessionState, tools: Tools, text: str, gap: Gap | None, known: _Known) -> AskedQuery:
+    """A query of a round: from the pool, into what the question asks beside it, for what binds its unknown."""
+    pool = [sentence.sentence_id for sentence in state.pool]
+    return tools.ask(text, pool=pool, lacking=_lacking(state), binds=_binds(state, tools, gap, known))
+
+
+def _binds(
+    state: SessionState, tools: Tools, gap: Gap | None, known: _Known
+) -> Callable[[FoundPassage], float] | None:
+    """How well a passage tells what the gap's triple asks; None where no triple says what that is."""
+    triple = next((one for one in known.triples if gap is not None and one.ends == gap.triple), None)
+    subject = None if triple is None else known.known(triple)
+    if triple is None or subject is None or "binding" in state.without:
+        return None
+
+    def strength(passage: FoundPassage) -> float:
+        texts = [sentence.text for sentence in passage.sentences]
+        named = zip(passage.sentences, tools.names(texts), strict=True)
+        told = [Told(sentence.id, sentence.text, names, passage.title) for sentence, names in named]
+        return binds(triple, subject, told, list(known.values.values()))
+
+    return strength
+
+
+def _lacking(state: SessionState) -> Lacking | None:
+    """The question and the sentences of the pool that say most of it: those that bind, then the best scored."""
+    if "gaps" in state.without:
+        return None
+    bound = {sentence for note in state.notes if note.kind == "binding" for sentence in note.cites}
+    best = sorted(state.pool, key=lambda one: (one.sentence_id not in bound, -(one.score or 0.0)))[:GAPS]
+    return Lacking(state.question, [one.text for one in best]) if best else None
+
+
+def _bound(
+    state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery]
+) -> tuple[_Known, list[Binding]]:
+    """What the sentences that were read bind: one triple leads to the next."""
+    told = _told(tools, state, asked)
+    texts = {one.sentence_id: one.text for one in told}
+    own = tools.language.analyse_question(state.question).entities
+    fresh: list[Binding] = []
+    for triple in known.triples:
+        subject = known.known(triple)
+        if triple.unknown in (ANSWER, *known.bindings) or subject is None:
+            continue
+        if tools.llm is None and _sub_question(state, known, triple) is None:
+            continue  # the rules took these words apart wrongly
+        binding = bind(triple, subject, told, [*own, *known.values.values()])
+        if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
+            known = replace(known, bindings={**known.bindings, binding.unknown: binding})
+            fresh.append(binding)
+    return known, fresh
+
+
+def _told(tools: Tools, state: SessionState, asked: Sequence[AskedQuery]) -> list[Told]:
+    """All sentences of the passages that the round read, and those of the pool."""
+    read = {
+        sentence.id: (sentence.text, passage.title)
+        for query in asked
+        for passage in query.passages
+        for sentence in passage.sentences
+    }
+    texts = {one.sentence_id: (one.text, None) for one in state.pool} | read
+    named = tools.names([text for text, _ in texts.values()])
+    return [Told(key, text, names, title) for (key, (text, title)), names in zip(texts.items(), named, strict=True)]
+
+
+def _with(
+    found: Sequence[PoolSentence], bound: Sequence[Binding], asked: Sequence[AskedQuery], state: SessionState
+) -> list[PoolSentence]:
+    """What was found, with the gap that each sentence that binds fills; such a sentence enters in any case."""
+    fills = {binding.sentence_id: f"{binding.unknown} = {binding.value}" for binding in bound}
+    kept = [replace(one, gap=fills.get(one.sentence_id)) for one in found]
+    there = {one.sentence_id for one in (*state.pool, *kept)}
+    for at, query in enumerate(asked):
+        for passage in query.passages:
+            for one in passage.sentences:
+                if one.id in fills and one.id not in there:
+                    there.add(one.id)
+                    score = passage.scores.get(one.id)
+                    kept.append(PoolSentence(one.id, passage.id, one.text, state.number, at, fills[one.id], score))
+    return kept
+
+
+def _notes(state: SessionState, known: _Known, bound: Sequence[Binding]) -> list[Note]:
+    by_unknown = {triple.unknown: triple for triple in known.triples}
+    return [
+        Note(
+            "binding",
+            f"{filled(by_unknown[one.unknown].phrase, known.values)}: {one.value}",
+            (one.sentence_id,),
+            state.number,
+        )
+        for one in bound
+    ]
+
+
+def _covered(known: _Known, said: float) -> float:
+    """Of the question's words and of its unknowns, what the pool has, in [0, 1]."""
+    unknown = {triple.unknown for triple in known.triples} - {ANSWER}
+    share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)
+    return min(said, share)
+
+
+def _states(value: str, cites: Sequence[int], pool: Sequence[tuple[int, str]]) -> bool:
+    """Whether one of the cited sentences has the value in its words."""
+    texts = dict(pool)
+    return any(f" {_plain(value)} " in f" {_plain(texts[one])} " for one in cites if one in texts)
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))

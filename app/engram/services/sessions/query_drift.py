@@ -1,0 +1,24 @@
+"""Query drift: a query of the language model's that names what nothing that was read names is not asked."""
+
+from collections.abc import Iterable
+
+from engram.core.planning.curation import words
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.session_tools import Tools
+
+
+def invented(tools: Tools, query: str, sources: Iterable[str]) -> list[str]:
+    """Names in the query that are in none of the sources."""
+    known = " ".join(f" {' '.join(words(source))} " for source in sources)
+    names = tools.language.analyse_question(query).entities
+    return [name for name in names if f" {' '.join(words(name))} " not in known]
+
+
+def sources(state: SessionState, *more: str) -> list[str]:
+    """What a session's queries may take names from: its question, its notes and its pool."""
+    return [
+        state.question,
+        *(note.text for note in state.notes),
+        *(sentence.text for sentence in state.pool),
+        *more,
+    ]

@@ -1,0 +1,135 @@
+"""Whether a session's pool is enough after a round: by the published classifier, and by what verdicts taught."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from engram.core.filter.logged_verdict import JudgedRound
+from engram.core.planning import round_sufficiency
+from engram.core.planning.feedback_stop import Told
+from engram.core.planning.round_sufficiency import FEATURES
+from engram.core.planning.session import PoolSentence, Round, StopReason
+from engram.core.ranking import sufficiency
+from engram.providers.ranking_prior import RankingPriors
+from engram.services.auth.scope import Scope
+from engram.services.explanations.counterfactual_states import Weights
+from engram.services.explanations.sufficiency_causes import moved_by
+from engram.services.retrieval.pool_classifier import PoolClassifier
+from engram.services.sessions.planner import Step
+from engram.services.sessions.session_state import SessionState
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database
+from engram.storage.sessions import session_pools
+
+CAUSES = 5
+"""Verdicts that are named behind a probability."""
+
+
+class RoundJudge:
+    """Tells after each round whether the pool suffices."""
+
+    def __init__(
+        self, database: Database, classifier: Callable[[], PoolClassifier], priors: Callable[[], RankingPriors]
+    ) -> None:
+        """Both are made when first needed, since the classifier's weights may not go with the cross-encoder."""
+        self._database = database
+        self._classifier = classifier
+        self._priors = priors
+
+    def judged(self, scope: Scope, state: SessionState, step: Step) -> Step:
+        """The step with what is said of the pool after it, stopped where the session's rule goes by that.
+
+        A cross-encoder is asked only where the rule needs it: it reads the pool anew after each round.
+        """
+        rule = state.asked.stop
+        if self._classifier().reads and rule not in ("published", "enough"):
+            return step
+        pool = [*state.pool, *step.found]
+        told = self._told(scope.collection, state.question, pool)
+        step = replace(step, said={**step.said, "published": asdict(told)})
+        if step.asked and self._priors().of_kind(scope.collection.corpus_kind).rounds is not None:
+            step = replace(step, said={**step.said, "suffices": self._suffices(scope, state, step, told, pool)})
+        if rule == "published":
+            return _stopped(state, step, told.probability, "sufficient")
+        # The first round is the own question's, of whose first five more is known than of the pool.
+        later = rule == "enough" and bool(state.rounds) and "suffices" in step.said
+        return _stopped(state, step, step.said["suffices"]["probability"], "enough") if later else step
+
+    def _told(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> Told:
+        """What the classifier says; its cosine is by the vectors that the sentences have already."""
+        classifier = self._classifier()
+        cosine = None
+        if pool and not classifier.reads:
+            vector = classifier.embedded(collection, question)
+            with self._database.read() as reader:
+                cosine = session_pools.relevance(reader, collection, [one.sentence_id for one in pool], vector)
+        return classifier.told(collection, question, [one.text for one in pool], cosine)
+
+    def _suffices(
+        self, scope: Scope, state: SessionState, step: Step, told: Told, pool: Sequence[PoolSentence]
+    ) -> dict[str, Any]:
+        prior = self._priors().of_kind(scope.collection.corpus_kind)
+        began = prior.rounds
+        assert began is not None  # noqa: S101 - the caller saw to it
+        own = state.enough if step.enough is None else step.enough
+        covered = state.covered if step.covered is None else step.covered
+        seen = round_sufficiency.features(told.entities, told.relevance, own, covered)
+        weights, events, influences, cut = began.mean, 0, [], False
+        if any(query.remembers for query in step.asked):
+            with self._database.snapshot() as reader:
+                learned = Weights(reader, scope.collection.id, prior.of_rounds, began)
+                weights, events = learned.mean, learned.events
+                moved, cut = moved_by(learned, seen, CAUSES)
+                influences = [{"event_id": event, "probability": by} for event, by in moved.items()]
+        return {
+            "probability": sufficiency.probability(seen, weights),
+            "features": {
+                name: {"value": value, "weight": weight}
+                for name, value, weight in zip(FEATURES, seen.tolist(), weights.tolist(), strict=True)
+            },
+            "teaches": _teaches(state, step, pool),
+            "events": events,
+            "influences": influences,
+            "influences_cut": cut,
+        }
+
+
+def _stopped(state: SessionState, step: Step, probability: float, reason: StopReason) -> Step:
+    suffices = step.stop is None and probability >= state.asked.at_least
+    return replace(step, stop=reason) if suffices else step
+
+
+def _teaches(state: SessionState, step: Step, pool: Sequence[PoolSentence]) -> bool:
+    """Whether the pool is the work of retrieval alone.
+
+    Where recall or chance had a say in what was found, or the caller brought some of it, the pool has evidence
+    that its features know nothing of, as of a question that was judged a hundred times.
+    """
+    before = all(_said(one).get("teaches", False) for one in state.rounds if one.episodes)
+    brought = any(one.query is None for one in pool)
+    return before and not brought and all(query.alone for query in step.asked)
+
+
+def _said(one: Round) -> Mapping[str, Any]:
+    said: Mapping[str, Any] = one.said.get("suffices", {})
+    return said
+
+
+def judged_rounds(state: SessionState) -> list[JudgedRound]:
+    """The session's rounds as a verdict on it goes by them; nothing of one without any that teaches."""
+    found: dict[int, list[int]] = {}
+    there = set[int]()
+    for sentence in state.pool:
+        if sentence.passage_id not in there:
+            there.add(sentence.passage_id)
+            found.setdefault(sentence.round, []).append(sentence.passage_id)
+    judged = [JudgedRound(_features(one), tuple(found.get(one.number, ()))) for one in state.rounds]
+    return judged if any(one.features for one in judged) else []
+
+
+def _features(one: Round) -> tuple[float, ...]:
+    said = _said(one)
+    held = said.get("features", {})
+    if not said.get("teaches") or set(held) != set(FEATURES):
+        return ()
+    return tuple(float(held[name]["value"]) for name in FEATURES)

@@ -1,0 +1,63 @@
+"""Sifting a round's sentences with a language model: what bears on the search, and what contradicts what (Eq.
+1).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engram.context.errors import LlmError
+from engram.core.planning.session import Curated, Gap, Note, PoolSentence
+from engram.providers.llm import session_model as asking
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.session_tools import AskedQuery, Tools
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """What enters the pool, and the contradictions that were named."""
+
+    found: list[PoolSentence]
+    curated: Curated
+    contradictions: list[Note]
+    warnings: list[Fallback]
+
+
+def sift(state: SessionState, tools: Tools, asked: Sequence[AskedQuery], sought: str, gap: Gap | None) -> Sifted:
+    """The sentences that the model keeps; by rules where there is none or it fails.
+
+    It sees every sentence of the passages that were read, and only it says which bear on the search; which of them
+    say the same is for ``core.curation`` to tell, whoever chose.
+    """
+    if tools.llm is None:
+        return Sifted(*tools.curated(asked), [], [])
+    there = {sentence.sentence_id for sentence in state.pool}
+    seen = {
+        sentence.id: sentence.text
+        for query in asked
+        for passage in query.passages
+        for sentence in passage.sentences
+        if sentence.id not in there
+    }
+    notes = [note.text for note in state.notes]
+    try:
+        # What contradicts the pool can only be told with the pool at hand: its latest sentences come last.
+        shown = [*seen.items(), *((one.sentence_id, one.text) for one in state.pool)]
+        kept = asking.keep(tools.llm, state.question, sought, notes, shown)
+    except LlmError as error:
+        return Sifted(*tools.curated(asked), [], [Fallback("sifted-by-rules", error.detail)])
+    found, curated = tools.curated(asked, {sentence: gap for sentence in kept.kept if sentence in seen})
+    standing = there | {sentence.sentence_id for sentence in found}
+    contradictions = [
+        Note("contradiction", _named(one.about, one.borne_by), one.cites, state.number)
+        for one in kept.contradictions
+        if len(one.cites) > 1 and standing.issuperset(one.cites)
+    ]
+    return Sifted(found, curated, contradictions, [])
+
+
+def _named(about: str, borne_by: Sequence[int]) -> str:
+    """A contradiction in words: named, and resolved by evidence or said to be open."""
+    if not borne_by:
+        return f"{about} (open: neither side is the better founded)"
+    return f"{about} (the better founded: {', '.join(f'[{sentence}]' for sentence in borne_by)})"

@@ -1,0 +1,85 @@
+"""What sessions go by without an LLM: the passages in order, and how much of the question the pool has."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engram.core.planning.pool_ranking import order
+from engram.core.planning.session import Note, PoolSentence, StopReason
+from engram.core.ranking.coverage import coverage
+from engram.core.ranking.sufficiency import FIRST
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.session_tools import AskedQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The passages that were read, best first, and what that comes to.
+
+    Attributes:
+        enough: probability that the first five of the session's own question hold all the evidence; None where
+            features do not rank, or that was not asked in this round.
+        covered: of the question's words, what the pool names, in [0, 1].
+    """
+
+    ranked: list[int]
+    enough: float | None
+    covered: float
+
+
+def ranked_by_rules(
+    state: SessionState, asked: Sequence[AskedQuery], found: Sequence[PoolSentence], notes: Sequence[Note] = ()
+) -> Ordered:
+    """All that was read, see ``core.pool_ranking``; what a caller brought comes last.
+
+    Args:
+        notes: of this round, besides those that there are.
+    """
+    holder = {sentence.sentence_id: sentence.passage_id for sentence in (*state.pool, *found)}
+    bound = [one for note in (*state.notes, *notes) if note.kind == "binding" for one in note.cites]
+    binding = {holder[sentence] for sentence in bound if sentence in holder}
+    lists = [(text, scored) for one in state.rounds for text, scored in _shown(one.said)]
+    lists += [(query.text, [(passage.id, passage.score) for passage in query.passages]) for query in asked]
+    own: Sequence[tuple[int, float]] = next((scored for text, scored in lists if text == state.question), ())
+    telling = {passage for one in state.rounds for passage in one.said.get("telling", ())}
+    telling |= {passage.id for query in asked for passage in query.passages if passage.binds > 0}
+    ranked = order(own, [scored for text, scored in lists if text != state.question], binding, telling)
+    brought = [one.passage_id for one in (*state.pool, *found)]
+    said = coverage(state.question, [sentence.text for sentence in (*state.pool, *found)])
+    enough = next((query.enough for query in asked if query.text == state.question), None)
+    return Ordered(list(dict.fromkeys([*ranked, *brought])), enough, said)
+
+
+def evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) -> list[int]:
+    """The passages that have a sentence in the pool before those that have none, as a model that sifted them
+    judges.
+    """
+    holding = {sentence.passage_id for sentence in pool}
+    return sorted(ordered, key=lambda passage: passage not in holding)
+
+
+def stops(state: SessionState, ordered: Ordered, by_planner: StopReason | None) -> StopReason | None:
+    """Whether the session's rule stops it after this round, and why.
+
+    Args:
+        by_planner: what the planner itself would stop by.
+    """
+    rule = state.asked.stop
+    # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
+    told = ordered.enough if state.asked.top_k >= FIRST else None
+    is_enough = told is not None and told >= state.asked.at_least
+    if rule in ("rounds", "llm", "published"):
+        return None
+    if rule == "enough":
+        return "enough" if is_enough else None
+    if rule == "covered":
+        return "covered" if ordered.covered >= 1.0 else None
+    return "enough" if is_enough and by_planner in (None, "covered") else by_planner
+
+
+def _shown(said: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:
+    """The queries of a round that was made, each with what it showed."""
+    return [
+        (text, [(passage, score) for passage, score in scored])
+        for text, scored in zip(said.get("queries", ()), said.get("shown", ()), strict=False)
+    ]

@@ -1,0 +1,253 @@
+"""Running sessions: a planner's steps one after the other, each committed by one transaction.
+
+The state is read from Postgres before each step, so a session goes on where it was in whatever process claims its
+job.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from engram.context.errors import BudgetSpentError, LlmError
+from engram.core.planning.session import Conclusion, Cost, Curated, PoolSentence, Round, spent
+from engram.providers.language import Language
+from engram.providers.llm import Llm, token_meter
+from engram.services.auth.quotas import QuotaService
+from engram.services.auth.scope import Principal, Scope, keyless
+from engram.services.jobs.work import Work
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.graph_walk import merged
+from engram.services.serving.experiment_arms import ServingService
+from engram.services.sessions.agent_planner import AgentPlanner
+from engram.services.sessions.caller_round import Given, given_of, given_step
+from engram.services.sessions.graph_publication import Publisher
+from engram.services.sessions.planner import Planner, Step
+from engram.services.sessions.round_judge import RoundJudge
+from engram.services.sessions.session_feedback import Teacher
+from engram.services.sessions.session_state import SessionState, state_of, stored_cost
+from engram.services.sessions.session_tools import Tools
+from engram.services.sessions.tree_options import said_of
+from engram.storage.corpus import collections
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.jobs import jobs
+from engram.storage.jobs.jobs import Job
+from engram.storage.sessions import sessions
+from engram.storage.sessions.sessions import EvidenceRow, Written
+
+log = structlog.get_logger(__name__)
+
+
+class SessionRunner:
+    """Does jobs of kind "session"."""
+
+    def __init__(
+        self,
+        database: Database,
+        serving: ServingService,
+        language: Language,
+        llm: Llm | None,
+        planners: Mapping[str, Planner],
+        teacher: Teacher,
+        quotas: QuotaService,
+        publisher: Publisher,
+        rounds: RoundJudge,
+    ) -> None:
+        self._database = database
+        self._serving = serving
+        self._language = language
+        self._llm = llm
+        self._planners = planners
+        self._teacher = teacher
+        self._quotas = quotas
+        self._publisher = publisher
+        self._rounds = rounds
+
+    def run(self, work: Work) -> None:
+        """Do rounds until the session ends, or the one that was asked for."""
+        given = given_of(work.job.payload)
+        session = UUID(work.job.payload["session"])
+        with self._database.read() as reader:
+            collection = collections.by_id(reader, work.job.collection_id)
+        while not work.should_stop():
+            with self._database.snapshot() as reader:
+                state = load(reader, collection.id, session)
+            if state is None:
+                self._close(work, None)
+                return
+            # Whoever asked may since be known by another key: what is kept of it is whose it is.
+            asker = Principal(
+                state.principal, collection.tenant, trusted=state.trusted, llm_tokens=state.llm_tokens
+            )
+            if state.status != "running":
+                self._finish(work, Scope(asker, collection), state)
+                return
+            with token_meter.on(None if keyless(asker) else self._quotas.meter(asker)):
+                self._step(work, Scope(asker, collection), state, given)
+
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """End the session whose job was cancelled, or failed for good."""
+        stored = jobs.find(writer, job.collection_id, job.id)
+        status = "cancelled" if stored is not None and stored.status == "cancelled" else "failed"
+        sessions.end(writer, job.collection_id, UUID(job.payload["session"]), status)
+
+    def _step(self, work: Work, scope: Scope, state: SessionState, given: Given | None) -> None:
+        tools = Tools(self._database, self._serving, self._language, self._llm, scope, state)
+        step = self._next(state, tools, given)
+        if step.stop is None:
+            after = state.cost + tools.meter.cost + Cost(rounds=int(step.action is not None))
+            step = replace(step, stop=spent(state.budget, after))
+        if step.stop is None and given is not None:
+            step = replace(step, stop="asked")
+        if step.action is not None:
+            step = self._rounds.judged(scope, state, step)
+        if step.stop is None and state.asked.stop == "llm":
+            step = _judged(state, step, tools)
+        if step.stop is not None:
+            step = _concluded(state, step, tools)
+        cost = tools.meter.cost + Cost(rounds=int(step.action is not None))
+        written = _written(state, step, cost, tools.meter.fresh)
+        try:
+            with self._database.write() as writer:
+                work.advance(writer, created=cost.rounds)
+                _write(writer, state, written, tools.meter.sentences)
+        except _OvertakenError:
+            return
+        log.info(
+            "session round",
+            session_id=str(state.id),
+            planner=state.planner,
+            round=state.number if step.action else None,
+            action=step.action,
+            found=len(step.found),
+            stop_reason=step.stop,
+        )
+
+    def _next(self, state: SessionState, tools: Tools, given: Given | None) -> Step:
+        try:
+            reason = spent(state.budget, state.cost)
+            if reason is not None:
+                return Step(action=None, stop=reason)
+            if given is not None and given.says:
+                return given_step(state, tools, given)
+            return self._planners[state.planner].step(state, tools)
+        except BudgetSpentError as error:
+            return Step(action=None, stop=error.extra["reason"])
+
+    def _finish(self, work: Work, scope: Scope, state: SessionState) -> None:
+        """Have the session's own conclusion count and its graph be kept, if that was asked for; close the job."""
+        graph = said_of(state.asked.options).graph
+        if state.status == "stopped" and graph is not None and state.planner == AgentPlanner.name:
+            self._publisher.publish(scope, state, graph)
+        if state.status == "stopped" and state.asked.learn:
+            self._teacher.conclude(scope, state)
+        self._close(work, state)
+
+    def _close(self, work: Work, state: SessionState | None) -> None:
+        with self._database.write() as writer:
+            work.finish(writer, None if state is None else {"stop_reason": state.stop_reason})
+
+
+def _write(writer: Writer, state: SessionState, written: Written, sentences: Sequence[int]) -> None:
+    there = sessions.standing(writer, state.collection_id, written.reads, sentences)
+    if not (there and sessions.write_round(writer, state.collection_id, state.id, written)):
+        raise _OvertakenError
+
+
+class _OvertakenError(Exception):
+    """The session was changed under the step's hands; the step is not kept, and the next try sees what it is
+    now.
+    """
+
+
+def load(reader: Reader, collection_id: int, session: UUID) -> SessionState | None:
+    """The session as it is; None if there is none any more."""
+    stored = sessions.find(reader, collection_id, session)
+    if stored is None:
+        return None
+    return state_of(
+        collection_id,
+        stored,
+        sessions.rounds(reader, collection_id, session),
+        sessions.evidence(reader, collection_id, session),
+    )
+
+
+def _judged(state: SessionState, step: Step, tools: Tools) -> Step:
+    """The step, stopped if the model says that the pool answers the question."""
+    if tools.llm is None:
+        return step
+    try:
+        sufficient = tools.llm.is_sufficient(state.question, [one.text for one in (*state.pool, *step.found)])
+    except LlmError as error:
+        return replace(step, warnings=(*step.warnings, Fallback("sufficiency-not-judged", error.detail)))
+    return replace(step, stop="answered") if sufficient else step
+
+
+def _concluded(state: SessionState, step: Step, tools: Tools) -> Step:
+    """The step with an answer in words, if one was asked for and the planner gave none."""
+    if not state.asked.answer or step.conclusion is not None or tools.llm is None:
+        return step
+    pool: Sequence[PoolSentence] = [*state.pool, *step.found]
+    try:
+        draft = tools.llm.answer(state.question, [(one.sentence_id, one.text) for one in pool])
+    except LlmError as error:
+        return replace(step, warnings=(*step.warnings, Fallback("not-answered", error.detail)))
+    return replace(step, conclusion=Conclusion(draft.text, draft.sufficient, draft.cited))
+
+
+def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) -> Written:
+    warnings = [asdict(warning) for warning in step.warnings]
+    said = {
+        "sub_question": step.sub_question,
+        "gap": None if step.gap is None else asdict(step.gap),
+        "queries": [query.text for query in step.asked],
+        "shown": [[(passage.id, passage.score) for passage in query.passages] for query in step.asked],
+        "telling": [passage.id for query in step.asked for passage in query.passages if passage.binds > 0],
+        **step.said,
+    }
+    made = None
+    enough = state.enough if step.enough is None else step.enough
+    covered = state.covered if step.covered is None else step.covered
+    if step.action is not None:
+        made = Round(
+            number=state.number,
+            action=step.action,
+            said=said,
+            episodes=[query.episode for query in step.asked],
+            curated=asdict(step.curated if step.curated != Curated() else Curated(kept=len(step.found))),
+            enough=enough,
+            covered=covered,
+            cost=stored_cost(cost),
+            warnings=warnings,
+            walk=_walk(step),
+        )
+    concluded = step.conclusion
+    return Written(
+        before=len(state.rounds),
+        round=made,
+        evidence=[
+            EvidenceRow(one.sentence_id, one.passage_id, one.round, one.query, one.gap, one.score)
+            for one in step.found
+        ],
+        reads=reads,
+        cost=stored_cost(state.cost + cost),
+        ranked=state.ranked if step.ranked is None else step.ranked,
+        enough=enough,
+        covered=covered,
+        notes=[note.stored() for note in (state.notes if step.notes is None else step.notes)],
+        plan_state=state.plan_state if step.plan_state is None else step.plan_state,
+        conclusion=None
+        if concluded is None
+        else {"text": concluded.text, "sufficient": concluded.sufficient, "cites": list(concluded.cites)},
+        warnings=[*state.warnings, *({"round": state.number, **warning} for warning in warnings)],
+        stop_reason=step.stop,
+    )
+
+
+def _walk(step: Step) -> Mapping[str, Any] | None:
+    """Where the round's queries would have gone on, as the next round resumes it: the strongest of all of it."""
+    rests = [query.rest for query in step.asked if query.rest is not None]
+    return merged(rests).stored() if rests else None

@@ -1,0 +1,283 @@
+"""Sessions as callers know them: started, read, gone on with, cancelled."""
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from uuid import UUID, uuid4
+
+import structlog
+
+from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
+from engram.core.auth.access_keys import AUDIT, INGEST, JUDGE, LLM
+from engram.core.planning.session import Budget, Listed, Status, spent
+from engram.providers.llm import Llm
+from engram.services.auth.encoder import Encoder
+from engram.services.auth.scope import Scope
+from engram.services.jobs.idempotent_jobs import once
+from engram.services.jobs.job_kinds import session_kind
+from engram.services.jobs.job_runner import Runner
+from engram.services.learning.incoming_verdict import Named, Verdict, look_up, resolved
+from engram.services.retrieval.query_plan import new_query_id
+from engram.services.sessions.planner import Planner
+from engram.services.sessions.session_runner import load
+from engram.services.sessions.session_state import Asked, SessionState
+from engram.services.sessions.session_views import Progress, Shown, shown
+from engram.services.sessions.tree_options import options_of, said_of
+from engram.storage.corpus import collections
+from engram.storage.database import Database, Reader, Writer
+from engram.storage.jobs import jobs
+from engram.storage.sessions import session_lists, sessions
+
+log = structlog.get_logger(__name__)
+
+WAIT_SECONDS = 60.0
+"""How long a request that waits does so; a session that takes longer goes on with a worker."""
+POLL_SECONDS = 0.05
+CALLER = "caller"
+"""The planner of sessions whose rounds are all asked for by their caller."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession:
+    """A session to start."""
+
+    question: str
+    planner: str = "auto"
+    asked: Asked = field(default_factory=Asked)
+    budget: Budget = field(default_factory=Budget)
+
+
+class SessionService:
+    """Starts sessions, reads them, and has them go on or end."""
+
+    def __init__(
+        self, database: Database, encoder: Encoder, runner: Runner, planners: dict[str, Planner], llm: Llm | None
+    ) -> None:
+        self._database = database
+        self._encoder = encoder
+        self._runner = runner
+        self._planners = planners
+        self._llm = llm
+
+    def start(self, scope: Scope, new: NewSession, key: str | None = None) -> UUID:
+        """Queue a session; the first one of a repeated key.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            InvalidRequestError: there is no such planner, or an option is none of its.
+            LlmNotConfiguredError: it needs an endpoint, or the answer does, and none is configured.
+            IdempotencyConflictError: the key was used before with another request.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+            ForbiddenError: it is to learn, and whoever asks may not judge; or it needs a language model, and they
+                may not use it. Where rules do without one, they do.
+        """
+        target, session = scope.collection, new_query_id()
+        self._encoder.check(target)
+        self._check(new)
+        if new.asked.learn:
+            scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
+        if said_of(new.asked.options).graph is not None:
+            scope.need(INGEST, "A session whose graph is kept as one of the collection's")
+            scope.need(JUDGE, "A session whose graph is kept, corrections included")
+        if not scope.may(LLM):
+            self._check_rules_do(scope, new)
+            new = replace(new, budget=replace(new.budget, llm_calls=0))
+        asked, budget = asdict(new.asked), asdict(new.budget)
+        runs = new.planner != CALLER
+
+        def begin(writer: Writer) -> None:
+            sessions.add(
+                writer,
+                target.id,
+                session,
+                job=session if runs else None,
+                principal=scope.principal.name,
+                trusted=scope.principal.trusted,
+                llm_tokens=scope.principal.llm_tokens,
+                question=new.question,
+                planner=new.planner,
+                asked=asked,
+                budget=budget,
+            )
+            if runs:
+                self._queue(writer, target.id, session, session, {"session": str(session)}, new.budget.rounds)
+
+        request = json.dumps(["session", new.question, new.planner, asked, budget], sort_keys=True)
+        body_hash = hashlib.sha256(request.encode()).digest()
+        found, opened = once(
+            self._database, target.id, target.name, scope.principal.name, key, body_hash, session, begin
+        )
+        if opened:
+            log.info("session accepted", session_id=str(found), collection=target.name, planner=new.planner)
+        return found
+
+    def go_on(
+        self, scope: Scope, session: UUID, question: str | None = None, evidence: Sequence[Named] = ()
+    ) -> UUID:
+        """Queue one more round, of the planner's choice or with a sub-question or evidence of the caller's; its
+        job.
+
+        Raises:
+            NotFoundError: there is no such session.
+            ConflictError: it runs, ended otherwise than by stopping, or has spent its budget.
+            InvalidRequestError: there is no such sentence, or the caller says nothing where no planner would.
+        """
+        target = scope.collection
+        state = self.state(scope, session)
+        if state.planner == CALLER and question is None and not evidence:
+            raise InvalidRequestError("A round of this session needs a question or evidence: it has no planner.")
+        reason = spent(state.budget, state.cost)
+        if reason is not None:
+            raise ConflictError(f"Session {session} has spent its budget of {reason.replace('_', ' ')}.")
+        said = {"question": question, "evidence": self._resolved(scope, evidence)}
+        job = uuid4()
+        with self._database.write() as writer:
+            if not collections.keep(writer, target.id):
+                raise collections.gone(target.name)
+            self._queue(writer, target.id, session, job, {"session": str(session), "round": said}, 1)
+            if not sessions.go_on(writer, target.id, session, job):
+                stored = sessions.find(writer, target.id, session)
+                status = "gone" if stored is None else stored.status
+                raise ConflictError(f"Session {session} is {status}; only one that stopped goes on.")
+        return job
+
+    def wait(self, scope: Scope, session: UUID) -> Shown:
+        """The session once it does not run any more, done here unless a worker does; at most ``WAIT_SECONDS``.
+
+        What is ready before it in its lane of the collection is done first.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        claimant, lane = uuid4(), session_kind(session).lane
+        deadline = time.monotonic() + WAIT_SECONDS
+
+        def over() -> bool:
+            return time.monotonic() >= deadline
+
+        while self._running(scope, session) and not over():
+            job = self._runner.claim(claimant, [lane], scope.collection.id)
+            if job is None:
+                time.sleep(POLL_SECONDS)
+            else:
+                self._runner.carry_out(job, over)
+        return self.read(scope, session)
+
+    def read(self, scope: Scope, session: UUID) -> Shown:
+        """The session whole, with the texts that there still are.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        with self._database.snapshot() as reader:
+            return shown(reader, scope, _seen(reader, scope, session))
+
+    def page(self, scope: Scope, status: Status | None, before: UUID | None, limit: int) -> list[Listed]:
+        """The collection's sessions that whoever asks may see, the latest first, those begun before ``before``."""
+        everyone = scope.may(AUDIT)
+        with self._database.read() as reader:
+            return session_lists.page(
+                reader,
+                scope.collection.id,
+                status=status,
+                principal=None if everyone else scope.principal.name,
+                before=before,
+                limit=limit,
+            )
+
+    def progress(self, scope: Scope, session: UUID, after: int) -> Progress:
+        """The session's status, and its rounds after the number ``after``.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        with self._database.snapshot() as reader:
+            stored = sessions.find(reader, scope.collection.id, session)
+            if stored is None or not scope.sees(stored.principal):
+                raise missing(scope, session)
+            return Progress(stored.status, sessions.rounds(reader, scope.collection.id, session, after))
+
+    def state(self, scope: Scope, session: UUID) -> SessionState:
+        """The session as planners see it.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        with self._database.snapshot() as reader:
+            return _seen(reader, scope, session)
+
+    def cancel(self, scope: Scope, session: UUID) -> Shown:
+        """Have the session end; what its rounds found stays. One that has ended stays as it is.
+
+        A round that is in hand is not kept.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        target = scope.collection
+        with self._database.write() as writer:
+            if not collections.keep(writer, target.id):
+                raise collections.gone(target.name)
+            stored = sessions.find(writer, target.id, session)
+            if stored is None or not scope.sees(stored.principal):
+                raise missing(scope, session)
+            if stored.job_id is not None and stored.status == "running":
+                jobs.request_cancel(writer, target.id, stored.job_id)
+            sessions.end(writer, target.id, session, "cancelled")
+        return self.read(scope, session)
+
+    def _running(self, scope: Scope, session: UUID) -> bool:
+        with self._database.read() as reader:
+            stored = sessions.find(reader, scope.collection.id, session)
+        if stored is None:
+            raise missing(scope, session)
+        return stored.status == "running"
+
+    def _check(self, new: NewSession) -> None:
+        planner = self._planners.get(new.planner)
+        if planner is None and new.planner != CALLER:
+            names = ", ".join([*self._planners, CALLER])
+            raise InvalidRequestError(f"There is no planner {new.planner!r}; there are {names}.")
+        options_of(new.asked.options)
+        if self._llm is not None:
+            return
+        if planner is not None and planner.needs_llm:
+            raise LlmNotConfiguredError(f"Planner {new.planner!r} needs ENGRAM_LLM_BASE_URL to be set.")
+        if new.asked.answer:
+            raise LlmNotConfiguredError("A session with an answer needs ENGRAM_LLM_BASE_URL to be set.")
+        if new.asked.stop == "llm":
+            raise LlmNotConfiguredError("stop 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+
+    def _check_rules_do(self, scope: Scope, new: NewSession) -> None:
+        planner = self._planners.get(new.planner)
+        if (planner is not None and planner.needs_llm) or new.asked.answer or new.asked.stop == "llm":
+            scope.need(LLM, "A session that needs a language model")
+
+    def _queue(
+        self, writer: Writer, collection_id: int, session: UUID, job: UUID, payload: dict[str, object], rounds: int
+    ) -> None:
+        kind = session_kind(session)
+        jobs.add(writer, collection_id, job, kind=kind.name, lane=kind.lane, payload=payload, received=rounds)
+
+    def _resolved(self, scope: Scope, evidence: Sequence[Named]) -> list[int]:
+        """The ids of the caller's sentences: nothing enters a pool that is not a sentence of a passage."""
+        if not evidence:
+            return []
+        with self._database.read() as reader:
+            said = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
+            return list(resolved(said, look_up(reader, scope.collection.id, said)).supports)
+
+
+def _seen(reader: Reader, scope: Scope, session: UUID) -> SessionState:
+    """The session, if there is one and whoever asks may see it; raises NotFoundError else."""
+    state = load(reader, scope.collection.id, session)
+    if state is None or not scope.sees(state.principal):
+        raise missing(scope, session)
+    return state
+
+
+def missing(scope: Scope, session: UUID) -> NotFoundError:
+    """What is raised where there is no such session."""
+    return NotFoundError(f"There is no session {session} in collection {scope.collection.name!r}.")

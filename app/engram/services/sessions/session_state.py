@@ -1,0 +1,179 @@
+"""A session as planners see it: all that Postgres has of it, and nothing else.
+
+A planner keeps nothing between two steps but what it puts into ``plan_state`` (JSON of its own, such as a tree) and
+into notes, so that whoever runs the next step, in whichever process, has the same to go by.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from engram.core.planning.feedback_stop import AT_LEAST
+from engram.core.planning.session import (
+    Budget,
+    Conclusion,
+    Cost,
+    Note,
+    PoolSentence,
+    Round,
+    Status,
+    StopReason,
+    StopRule,
+    loaded_note,
+)
+from engram.services.retrieval.graph_walk import Walk, loaded
+from engram.storage.sessions.sessions import StoredEvidence, StoredSession
+
+ENOUGH = 0.9
+"""Probability that the best five hold all the evidence from which on it is enough, where nothing else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a session is to retrieve, stop and answer.
+
+    Attributes:
+        top_k: passages that each of its queries shows.
+        arm: memory, profile and strategy of its queries; None for what the collection is set to.
+        metadata: only passages whose metadata contain this.
+        unit: whose question it is, see ``Query``; a session by itself stays in one arm.
+        stop: what may stop it before its budget.
+        threshold: from which probability on the evidence is enough, in [0, 1]; None for the rule's own.
+        answer: whether it ends with an answer in words, for which an LLM is needed.
+        learn: whether its own conclusion counts as a verdict, under a judge of its own.
+        options: of its planner.
+    """
+
+    top_k: int = 5
+    arm: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    unit: str | None = None
+    stop: StopRule = "planner"
+    threshold: float | None = None
+    answer: bool = False
+    learn: bool = False
+    options: Mapping[str, Any] | None = None
+
+    @property
+    def at_least(self) -> float:
+        """From which probability on the evidence is enough."""
+        return self.threshold if self.threshold is not None else AT_LEAST if self.stop == "published" else ENOUGH
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session before a step.
+
+    Attributes:
+        principal: whose request it was; ``trusted``: whether its judge counts in full; ``llm_tokens``: what
+            a day's calls of a language model may cost it, None: any number.
+        rounds: those made, in order.
+        pool: the evidence, in the order in which it came, of what there still is.
+        notes: the working memory.
+        ranked: passages, best first.
+        read: passages that rounds have read.
+        plan_state: the planner's own.
+        cost: so far.
+    """
+
+    collection_id: int
+    id: UUID
+    principal: str
+    trusted: bool
+    llm_tokens: int | None
+    question: str
+    planner: str
+    asked: Asked
+    budget: Budget
+    status: Status
+    stop_reason: StopReason | None
+    rounds: Sequence[Round]
+    pool: Sequence[PoolSentence]
+    notes: Sequence[Note]
+    ranked: Sequence[int]
+    read: Mapping[int, int]
+    enough: float | None
+    covered: float | None
+    plan_state: Mapping[str, Any]
+    conclusion: Conclusion | None
+    warnings: Sequence[Mapping[str, Any]]
+    cost: Cost
+
+    @property
+    def number(self) -> int:
+        """Of the round that comes next, from 1."""
+        return len(self.rounds) + 1
+
+    @property
+    def without(self) -> Sequence[str]:
+        """Parts that it is to do without, see ``tree_options.Part``."""
+        left_out: Sequence[str] = (self.asked.options or {}).get("without", ())
+        return left_out
+
+    @property
+    def walk(self) -> Walk | None:
+        """Where the queries of the last round that walked would have gone on."""
+        stored = next((one.walk for one in reversed(self.rounds) if one.walk is not None), None)
+        return None if stored is None else loaded(stored)
+
+    @property
+    def sub_questions(self) -> list[str]:
+        """What its rounds went after, in order."""
+        return [str(said) for one in self.rounds if (said := one.said.get("sub_question"))]
+
+    @property
+    def queries(self) -> list[str]:
+        """All that its rounds asked, in order."""
+        return [query for one in self.rounds for query in one.said.get("queries", ())]
+
+
+def state_of(
+    collection_id: int,
+    stored: StoredSession,
+    rounds: Sequence[Round],
+    evidence: Sequence[StoredEvidence],
+) -> SessionState:
+    """The state that rows are."""
+    said = stored.conclusion
+    return SessionState(
+        collection_id=collection_id,
+        id=stored.id,
+        principal=stored.principal,
+        trusted=stored.trusted,
+        llm_tokens=stored.llm_tokens,
+        question=stored.question,
+        planner=stored.planner,
+        asked=Asked(**stored.asked),
+        budget=Budget(**stored.budget),
+        status=stored.status,  # type: ignore[arg-type] # as the table's constraint has it
+        stop_reason=stored.stop_reason,  # type: ignore[arg-type]
+        rounds=rounds,
+        pool=[PoolSentence(*(getattr(one, name) for name in PoolSentence.__slots__)) for one in evidence],
+        notes=[loaded_note(note) for note in stored.notes],
+        ranked=list(stored.ranked),
+        read=_read(rounds, evidence),
+        enough=stored.enough,
+        covered=stored.covered,
+        plan_state=stored.plan_state,
+        conclusion=None if said is None else Conclusion(said["text"], said["sufficient"], tuple(said["cites"])),
+        warnings=stored.warnings,
+        cost=Cost(**stored.cost),
+    )
+
+
+def _read(rounds: Sequence[Round], evidence: Sequence[StoredEvidence]) -> dict[int, int]:
+    """Passages that rounds have read -> the first of these."""
+    read: dict[int, int] = {}
+    for one in rounds:
+        for shown in one.said.get("shown", ()):
+            for passage, _ in shown:
+                read.setdefault(passage, one.number)
+    for sentence in evidence:
+        read.setdefault(sentence.passage_id, sentence.round)
+    return read
+
+
+def stored_cost(cost: Cost) -> dict[str, Any]:
+    """As JSON has it, seconds to the millisecond."""
+    return asdict(cost) | {"seconds": round(cost.seconds, 3)}

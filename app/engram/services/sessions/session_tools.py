@@ -1,0 +1,329 @@
+"""What a step may use, within its session's budget: queries by the service's own pipeline, an LLM, and curation."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+from uuid import UUID
+
+from engram.context.errors import BudgetSpentError
+from engram.core.planning.binding import Told
+from engram.core.planning.curation import curate
+from engram.core.planning.session import Budget, Cost, Curated, Gap, PoolSentence, StopReason
+from engram.providers.language import Language, PassageText
+from engram.providers.llm import Llm, Usage
+from engram.services.auth.scope import Scope
+from engram.services.facts.grounding import Document
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.graph_walk import Walk
+from engram.services.retrieval.query import Lacking, Query
+from engram.services.serving.experiment_arms import ServingService
+from engram.services.sessions.session_state import SessionState
+from engram.storage.corpus import passages
+from engram.storage.corpus.passages import StoredSentence
+from engram.storage.database import Database
+
+DEPTH = 20
+"""Passages of a query that are looked through for what they bind; only as many as it shows are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPassage:
+    """A passage that a query showed.
+
+    Attributes:
+        id: inside the collection; ``external_id``: the caller's.
+        sentences: all of them, in reading order.
+        scores: sentence -> score, of those that a hop selected.
+        binds: how well it tells what the query asks for, in [0, 1]; 0 where nobody looked.
+    """
+
+    id: int
+    external_id: str
+    title: str | None
+    score: float
+    sentences: Sequence[StoredSentence]
+    scores: Mapping[int, float]
+    binds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuery:
+    """A query of a round, kept like any other: ``episode`` is its id, which verdicts go by; ``rest`` is where its
+    walk would have gone on; ``remembers``: whether memory was read; ``alone``: see ``Answer``.
+    """
+
+    text: str
+    episode: UUID
+    passages: Sequence[FoundPassage]
+    enough: float | None
+    rest: Walk | None = None
+    remembers: bool = False
+    alone: bool = False
+
+
+class Meter:
+    """What a step costs, and whether the session can afford more; safe to share between threads."""
+
+    def __init__(self, budget: Budget, before: Cost, read: Mapping[int, int]) -> None:
+        self._budget = budget
+        self._before = before
+        self._read = frozenset(read)
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._usage = Usage()
+        self._fresh: set[int] = set()
+        self._sentences: set[int] = set()
+
+    @property
+    def cost(self) -> Cost:
+        """Of the step so far, without its round."""
+        with self._lock:
+            used, fresh = self._usage, len(self._fresh)
+        return Cost(
+            llm_calls=used.calls,
+            prompt_tokens=used.prompt_tokens,
+            completion_tokens=used.completion_tokens,
+            seconds=time.monotonic() - self._began,
+            passages=fresh,
+        )
+
+    def check(self) -> None:
+        """Whether one more call of the LLM is affordable.
+
+        Raises:
+            BudgetSpentError: it is not.
+        """
+        total = self._before + self.cost
+        if total.llm_calls >= self._budget.llm_calls:
+            _refuse("llm_calls")
+        if total.tokens >= self._budget.tokens:
+            _refuse("tokens")
+        if total.seconds >= self._budget.seconds:
+            _refuse("seconds")
+
+    def add(self, usage: Usage) -> None:
+        """Count what a call took."""
+        with self._lock:
+            self._usage += usage
+
+    def room(self) -> int:
+        """How many passages may still be read that no round has.
+
+        Raises:
+            BudgetSpentError: none, or there is no time.
+        """
+        total = self._before + self.cost
+        if total.seconds >= self._budget.seconds:
+            _refuse("seconds")
+        room = self._budget.passages - total.passages
+        if room <= 0:
+            _refuse("passages")
+        return room
+
+    def reads(self, ids: Sequence[int]) -> list[int]:
+        """Of these passages, best first, those that may be read: once there is no room, only what was read
+        before.
+        """
+        allowed = []
+        with self._lock:
+            for passage in ids:
+                if passage not in self._read and passage not in self._fresh:
+                    if self._before.passages + len(self._fresh) >= self._budget.passages:
+                        continue
+                    self._fresh.add(passage)
+                allowed.append(passage)
+        return allowed
+
+    def saw(self, sentences: Iterable[int]) -> None:
+        """Note sentences that the step goes by."""
+        with self._lock:
+            self._sentences.update(sentences)
+
+    @property
+    def sentences(self) -> list[int]:
+        """Those sentences."""
+        with self._lock:
+            return sorted(self._sentences)
+
+    @property
+    def fresh(self) -> list[int]:
+        """Passages that the step was the first to read."""
+        with self._lock:
+            return sorted(self._fresh)
+
+
+def _refuse(reason: StopReason) -> NoReturn:
+    raise BudgetSpentError(f"The session's budget of {reason.replace('_', ' ')} is spent.", reason=reason)
+
+
+class Tools:
+    """What a step may use. Safe to share between threads of one step.
+
+    Attributes:
+        scope: where, and who asks.
+        llm: metered; None where none is configured or the budget has none.
+        language: finds names.
+        meter: what the step costs.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        serving: ServingService,
+        language: Language,
+        llm: Llm | None,
+        scope: Scope,
+        state: SessionState,
+    ) -> None:
+        self._database = database
+        self._serving = serving
+        self._state = state
+        self.scope = scope
+        self.language = language
+        self.meter = Meter(state.budget, state.cost, state.read)
+        afford = state.budget.llm_calls > 0 and state.budget.tokens > 0
+        self.llm = llm.metered(self.meter) if llm is not None and afford else None
+
+    def ask(
+        self,
+        text: str,
+        *,
+        top_k: int | None = None,
+        pool: Sequence[int] = (),
+        lacking: Lacking | None = None,
+        binds: Callable[[FoundPassage], float] | None = None,
+    ) -> AskedQuery:
+        """Ask the service a question; the answer is kept, so that verdicts reach it.
+
+        Args:
+            top_k: passages shown at most; by default the session's own.
+            pool: sentences that the first hop reaches whatever it starts from.
+            lacking: whose gaps passages are looked for in besides.
+            binds: of the first ``DEPTH``, those that bind most are read, and the others by likeness.
+
+        Raises:
+            BudgetSpentError: no passage may be read any more.
+        """
+        self.meter.room()
+        most = top_k or self._state.asked.top_k
+        answer = self._serving.query(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
+        shown = self._found(answer)
+        if binds is not None:
+            shown = [replace(passage, binds=binds(passage)) for passage in shown]
+            shown = sorted(shown, key=lambda passage: -passage.binds)[:most]
+        allowed = set(self.meter.reads([passage.id for passage in shown]))
+        read = [passage for passage in shown if passage.id in allowed]
+        self.meter.saw(sentence.id for passage in read for sentence in passage.sentences)
+        remembers = answer.memory == "read"
+        return AskedQuery(text, answer.query_id, read, answer.enough, answer.rest, remembers, answer.alone)
+
+    def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """The names in each of these texts, as it writes them."""
+        analysed = self.language.analyse_passages([PassageText(None, text, (text,)) for text in texts])
+        return [sentence.entities for of_text in analysed for sentence in of_text]
+
+    def sentences(self, ids: Sequence[int]) -> list[StoredSentence]:
+        """Those of these sentences that there are, in the order given."""
+        with self._database.read() as reader:
+            found = passages.sentences_by_id(reader, self.scope.collection.id, ids)
+        return [found[one] for one in ids if one in found]
+
+    def given(self, external_ids: Sequence[str]) -> list[int]:
+        """Those of these passages that there are and that may be read, in the order given, by their ids here."""
+        with self._database.read() as reader:
+            versions = passages.versions(reader, self.scope.collection.id, external_ids)
+        found = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
+        return self.meter.reads(found)
+
+    def told(self, passage_ids: Iterable[int]) -> list[Told]:
+        """All sentences of these passages with their titles, of those that there still are; names are left out."""
+        wanted = sorted(set(passage_ids))
+        with self._database.read() as reader:
+            held = passages.by_id(reader, self.scope.collection.id, wanted)
+            sentences = passages.sentences_of(reader, self.scope.collection.id, wanted)
+        return [
+            Told(one.id, one.text, (), held[one.passage_id].title) for one in sentences if one.passage_id in held
+        ]
+
+    def document(self, passage: int) -> Document | None:
+        """A passage that was read, as a document; None if it is gone."""
+        with self._database.read() as reader:
+            held = passages.by_id(reader, self.scope.collection.id, [passage]).get(passage)
+            sentences = passages.sentences_of(reader, self.scope.collection.id, [passage])
+        if held is None:
+            return None
+        self.meter.saw(one.id for one in sentences)
+        return Document(str(passage), held.title, [(one.id, one.text) for one in sentences])
+
+    def curated(
+        self,
+        asked: Sequence[AskedQuery],
+        wanted: Mapping[int, Gap | None] | None = None,
+        pool: Sequence[PoolSentence] | None = None,
+    ) -> tuple[list[PoolSentence], Curated]:
+        """The sentences of a round's queries that enter the pool, and what became of the others.
+
+        Args:
+            wanted: sentence -> the gap that it fills; by default all that hops selected, and of a passage without
+                any its first.
+            pool: what is there; by default the session's pool.
+        """
+        pool = self._state.pool if pool is None else pool
+        there = {sentence.sentence_id for sentence in pool}
+        candidates: dict[int, PoolSentence] = {}
+        for at, query in enumerate(asked):
+            for passage in query.passages:
+                for sentence in passage.sentences:
+                    chosen = sentence.id in passage.scores if wanted is None else sentence.id in wanted
+                    if wanted is None and not passage.scores:
+                        chosen = sentence is passage.sentences[0]
+                    if not chosen or sentence.id in there or sentence.id in candidates:
+                        continue
+                    gap = None if wanted is None else wanted[sentence.id]
+                    candidates[sentence.id] = PoolSentence(
+                        sentence.id,
+                        passage.id,
+                        sentence.text,
+                        self._state.number,
+                        at,
+                        None if gap is None else gap.text,
+                        passage.scores.get(sentence.id),
+                    )
+        found = list(candidates.values())
+        decided = curate([one.text for one in found], [one.text for one in pool])
+        dropped = list(decided.dropped.values())
+        return [found[at] for at in decided.kept], Curated(
+            len(decided.kept), dropped.count("exact"), dropped.count("near"), dropped.count("contained")
+        )
+
+    def _query(self, text: str, top_k: int, pool: Sequence[int], lacking: Lacking | None) -> Query:
+        asked = self._state.asked
+        query = Query(
+            text=text,
+            scope=self.scope,
+            top_k=top_k,
+            metadata=asked.metadata,
+            include=frozenset({"sentences"}),
+            unit=asked.unit or str(self._state.id),
+            says_arm=asked.arm is not None,
+            pool=tuple(pool),
+            lacking=lacking,
+            walk=None if "walk" in self._state.without else self._state.walk,
+        )
+        return query if asked.arm is None else replace(query, **asked.arm)
+
+    def _found(self, answer: Answer) -> list[FoundPassage]:
+        external = [hit.passage_id for hit in answer.passages]
+        with self._database.read() as reader:
+            versions = passages.versions(reader, self.scope.collection.id, external)
+        found = []
+        for hit in answer.passages:
+            if hit.passage_id not in versions:
+                continue
+            passage = versions[hit.passage_id][0]
+            sentences = [StoredSentence(one.sentence_id, passage, one.position, one.text) for one in hit.sentences]
+            scores = {one.sentence_id: one.score for one in hit.sentences if one.score is not None}
+            found.append(FoundPassage(passage, hit.passage_id, hit.title, hit.score, sentences, scores))
+        return found

@@ -1,0 +1,96 @@
+"""A session as whoever asks reads it: ids in words, and what was deleted since left out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engram.core.planning.session import Note, PoolSentence, Round
+from engram.services.auth.scope import Scope
+from engram.services.sessions.session_state import SessionState
+from engram.storage.corpus import passages
+from engram.storage.corpus.passages import StoredPassage
+from engram.storage.database import Reader
+from engram.storage.sessions import sessions
+from engram.storage.sessions.sessions import StoredSession
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPassage:
+    """A passage that the session read, with its sentences in the pool, in the order in which they came."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    metadata: Mapping[str, Any]
+    evidence: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvidence:
+    """A sentence of the pool with its citation."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+    round: int
+    query: str | None
+    gap: str | None
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A session whole.
+
+    Attributes:
+        collection: its name.
+        stored: its row.
+        passages: that it read, best first.
+        evidence: the pool.
+        notes: whose citations are all still there.
+    """
+
+    collection: str
+    stored: StoredSession
+    rounds: Sequence[Round]
+    passages: Sequence[ShownPassage]
+    evidence: Sequence[ShownEvidence]
+    notes: Sequence[Note]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a session is: its status, and rounds that are new."""
+
+    status: str
+    rounds: Sequence[Round]
+
+
+def shown(reader: Reader, scope: Scope, state: SessionState) -> Shown:
+    """The session as it can be read now."""
+    collection = scope.collection
+    stored = sessions.find(reader, collection.id, state.id)
+    assert stored is not None  # noqa: S101 - the state was read on the same snapshot
+    ids = {*state.ranked, *(one.passage_id for one in state.pool)}
+    there = passages.by_id(reader, collection.id, sorted(ids))
+    pool = [one for one in state.pool if one.passage_id in there]
+    standing = {one.sentence_id for one in pool}
+    return Shown(
+        collection.name,
+        stored,
+        state.rounds,
+        [_passage(there[passage], pool) for passage in state.ranked if passage in there],
+        [_evidence(one, there[one.passage_id], state.rounds) for one in pool],
+        [note for note in state.notes if standing.issuperset(note.cites)],
+    )
+
+
+def _passage(passage: StoredPassage, pool: Sequence[PoolSentence]) -> ShownPassage:
+    cited = [one.sentence_id for one in pool if one.passage_id == passage.id]
+    return ShownPassage(passage.external_id, passage.title, passage.text, passage.metadata, cited)
+
+
+def _evidence(one: PoolSentence, passage: StoredPassage, rounds: Sequence[Round]) -> ShownEvidence:
+    queries = rounds[one.round - 1].said.get("queries", ()) if one.round <= len(rounds) else ()
+    query = None if one.query is None or one.query >= len(queries) else queries[one.query]
+    return ShownEvidence(one.sentence_id, passage.external_id, one.text, one.round, query, one.gap, one.score)

@@ -1,0 +1,140 @@
+"""Planner "socratic" (State-Aware RAG, one chain of A1 and A5): a sub-question, what it finds, what is known then.
+
+A round: the model says from the working memory whether the question can be answered, and if not the next
+sub-question; queries for it; retrieval; consolidation (Eq. 1); an answer to the sub-question; the memory anew
+(Eq. 2). The first round asks the session's own question as well, so that its passages are ranked by more than
+parts and a verdict reaches it. What the model fails is done by rules and said; where it cannot even say what to
+ask, the round is the pool planner's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engram.context.errors import LlmError
+from engram.core.planning.session import Note, PoolSentence
+from engram.providers.llm import DraftAnswer, Llm
+from engram.providers.llm import session_model as asking
+from engram.providers.llm.session_prompts import VERSION
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.sessions.planner import Step
+from engram.services.sessions.pool_planner import PoolPlanner
+from engram.services.sessions.query_drift import invented, sources
+from engram.services.sessions.sentence_sifting import Sifted, sift
+from engram.services.sessions.session_rules import evidence_first, ranked_by_rules
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.session_tools import Tools
+
+
+@dataclass(frozen=True, slots=True)
+class SocraticPlanner:
+    """One chain of sub-questions.
+
+    Attributes:
+        rules: whose rounds it does where the model cannot say what to ask.
+    """
+
+    rules: PoolPlanner
+    name = "socratic"
+    needs_llm = True
+
+    def step(self, state: SessionState, tools: Tools) -> Step:
+        """The next sub-question and what came of it, or the end."""
+        if tools.llm is None:
+            return self.rules.step(state, tools)
+        notes = [note.text for note in state.notes]
+        try:
+            ahead = asking.next_step(tools.llm, state.question, notes, state.sub_questions)
+        except LlmError as error:
+            step = self.rules.by_rules(state, tools)
+            return replace(step, warnings=(*step.warnings, Fallback("planned-by-rules", error.detail)))
+        if ahead.answerable and state.rounds:
+            return Step(action=None, stop="answered")
+        return self._round(state, tools, tools.llm, ahead.sub_question or state.question)
+
+    def _round(self, state: SessionState, tools: Tools, llm: Llm, sub_question: str) -> Step:
+        without = frozenset((state.asked.options or {}).get("without", ()))
+        texts, warnings = self._queries(state, tools, llm, sub_question)
+        pool = [sentence.sentence_id for sentence in state.pool]
+        asked = [tools.ask(text, pool=pool) for text in texts]
+        if "consolidation" in without:
+            sifted = Sifted(*tools.curated(asked), [], [])
+        else:
+            sifted = sift(state, tools, asked, sub_question, None)
+        warnings += sifted.warnings
+        found = [replace(one, gap=sub_question) for one in sifted.found]
+        answer, failed = self._answer(llm, sub_question, [*state.pool, *found])
+        warnings += failed
+        if "update" in without:
+            notes, failed = _added(state, found, answer), []
+        else:
+            notes, failed = self._noted(state, llm, found, sub_question, answer)
+        ordered = ranked_by_rules(state, asked, found)
+        ranked = ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *found])
+        return Step(
+            action="decompose",
+            sub_question=sub_question,
+            asked=asked,
+            found=found,
+            curated=sifted.curated,
+            notes=[*notes, *sifted.contradictions],
+            ranked=ranked,
+            enough=ordered.enough,
+            covered=ordered.covered,
+            said={"answer": answer.text, "answer_cites": list(answer.cited), "prompts": VERSION},
+            warnings=[*warnings, *failed],
+        )
+
+    def _queries(
+        self, state: SessionState, tools: Tools, llm: Llm, sub_question: str
+    ) -> tuple[list[str], list[Fallback]]:
+        """What to search for; never a name that nobody gave."""
+        own = [state.question] if not state.rounds else []
+        warnings: list[Fallback] = []
+        try:
+            texts = asking.queries(llm, sub_question, [note.text for note in state.notes])
+        except LlmError as error:
+            texts, warnings = [sub_question], [Fallback("planned-by-rules", error.detail)]
+        known = sources(state)
+        for text in list(texts):
+            names = invented(tools, text, known)
+            if names:
+                texts.remove(text)
+                warnings.append(
+                    Fallback("planned-by-rules", f"A query named {names[0]!r}, which nothing read names.")
+                )
+        if not texts and not invented(tools, sub_question, known):
+            texts = [sub_question]
+        return list(dict.fromkeys([*own, *texts])) or [state.question], warnings
+
+    def _answer(
+        self, llm: Llm, sub_question: str, pool: Sequence[PoolSentence]
+    ) -> tuple[DraftAnswer, list[Fallback]]:
+        try:
+            # What came last answers the sub-question most likely, and what is too long is cut from the end.
+            return llm.answer(sub_question, [(one.sentence_id, one.text) for one in reversed(pool)]), []
+        except LlmError as error:
+            return DraftAnswer("", (), False), [Fallback("not-answered", error.detail)]
+
+    def _noted(
+        self, state: SessionState, llm: Llm, found: Sequence[PoolSentence], sub_question: str, answer: DraftAnswer
+    ) -> tuple[list[Note], list[Fallback]]:
+        """The working memory anew; contradictions that were named stay, whatever the model leaves out."""
+        named = [note for note in state.notes if note.kind == "contradiction"]
+        facts = [note.text for note in state.notes if note.kind != "contradiction"]
+        pool = [(one.sentence_id, one.text) for one in (*found, *reversed(state.pool))]
+        try:
+            noted = asking.note(llm, state.question, facts, pool, sub_question, answer.text)
+        except LlmError as error:
+            return _added(state, (), answer), [Fallback("noted-by-rules", error.detail)]
+        fresh = [
+            Note("contradiction" if one.contradicts else "fact", one.text, one.cites, state.number) for one in noted
+        ]
+        return [*named, *fresh], []
+
+
+def _added(state: SessionState, found: Sequence[PoolSentence], answer: DraftAnswer) -> list[Note]:
+    """The notes as they were, what was found word for word, and the step's answer if it rests on sentences."""
+    notes = [*state.notes, *(Note("fact", one.text, (one.sentence_id,), state.number) for one in found)]
+    if answer.text and answer.cited:
+        notes.append(Note("answer", answer.text, answer.cited, state.number))
+    return notes

@@ -1,0 +1,97 @@
+"""Several conclusions made one: by a vote that ratings weigh, or by the LLM (State-Aware RAG, Appendix C.4)."""
+
+from collections.abc import Sequence
+
+from engram.context.errors import LlmError
+from engram.core.planning.curation import words
+from engram.core.planning.session import Conclusion, PoolSentence
+from engram.core.planning.tree_search import Tree, path
+from engram.providers.llm import Llm, reasoning
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.tree_branch import CONCLUDE, Thought, said
+from engram.services.sessions.tree_options import TreeOptions
+
+
+def combined(
+    state: SessionState,
+    llm: Llm,
+    options: TreeOptions,
+    tree: Tree[Thought],
+    pool: Sequence[PoolSentence],
+    *,
+    last: bool,
+) -> tuple[Conclusion | None, list[Fallback]]:
+    """The session's answer as the tree has it now; None while nothing was concluded.
+
+    Args:
+        last: whether no rollout follows, so that the LLM is worth asking.
+    """
+    voted = vote(tree)
+    if voted is None:
+        return None, []
+    conclusion = Conclusion(voted.answer, voted.settled, voted.cites)
+    if not last or options.combine == "vote" or len(_answers(tree)) == 1:
+        return conclusion, []
+    candidates = [
+        " / ".join([*(said(tree.nodes[at].state) for at in path(tree, node)[1:] if tree.nodes[at].state.answer)])
+        for node in _answers(tree).values()
+    ]
+    evidence = [(one.sentence_id, one.text) for one in pool]
+    try:
+        draft = reasoning.synthesise(llm, state.question, candidates, evidence)
+    except LlmError as error:
+        return conclusion, [Fallback("not-answered", error.detail)]
+    if not draft.text:
+        return conclusion, []
+    return Conclusion(draft.text, draft.sufficient, draft.cited), []
+
+
+def vote(tree: Tree[Thought]) -> Thought | None:
+    """The conclusion that most speaks for: each votes by its rating, and case and punctuation make no difference.
+
+    Of equally supported ones that with more votes, then the first. A conclusion that nobody rated counts where
+    there is no other. None where nothing was concluded.
+    """
+    groups = _groups(tree)
+    if not groups:
+        return None
+    leading = max(groups, key=_support)
+    return max(leading, key=lambda one: one.rating or 0.0)
+
+
+def decided(tree: Tree[Thought], rollouts: int) -> bool:
+    """Whether no votes that are still to come can change what wins: each of them counts 1 at most."""
+    groups, left = _groups(tree), max(0, rollouts - tree.begun)
+    if not groups:
+        return False
+    leading = max(groups, key=_support)
+    others = [group for group in groups if group is not leading]
+    # An answer that nobody gave yet would come last, and of equals the first wins.
+    reach = [(support + left, votes + left) for support, votes in map(_support, others)]
+    return (left, left) <= _support(leading) and all(one < _support(leading) for one in reach)
+
+
+def _groups(tree: Tree[Thought]) -> list[list[Thought]]:
+    """Conclusions that say the same, in the order in which they were first said."""
+    groups: dict[tuple[str, ...], list[Thought]] = {}
+    for node in tree.nodes:
+        if node.state.did == CONCLUDE and node.state.answer:
+            groups.setdefault(tuple(words(node.state.answer)), []).append(node.state)
+    return list(groups.values())
+
+
+def _support(group: Sequence[Thought]) -> tuple[float, int]:
+    """The sum of ratings, and how many gave it."""
+    return sum(one.rating or 0.0 for one in group), len(group)
+
+
+def _answers(tree: Tree[Thought]) -> dict[tuple[str, ...], int]:
+    """Each different answer with the best node that concluded it."""
+    found: dict[tuple[str, ...], int] = {}
+    for node in tree.nodes:
+        if node.state.did == CONCLUDE and node.state.answer:
+            key = tuple(words(node.state.answer))
+            if key not in found or (node.state.rating or 0.0) > (tree.nodes[found[key]].state.rating or 0.0):
+                found[key] = node.id
+    return found

@@ -1,0 +1,87 @@
+"""What a session may ask of its planner."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from engram.context.errors import InvalidRequestError
+from engram.core.planning.tree_search import Limits
+from engram.services.facts.text_facts import Extraction
+from engram.services.sessions.tree_branch import Means
+
+Combine = Literal["vote", "synthesis"]
+Part = Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]
+"""What a session can do without: of memory management, where the extractor is the two before it together; and of
+rounds, of which ``pool`` heeds all: going on from the walk before, gap vectors, ranking by what binds.
+"""
+MOST_DOCUMENTS = 200
+"""That a caller may give an agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeOptions:
+    """How the tree is searched.
+
+    Attributes:
+        together: rollouts of a wave that run side by side at most; the endpoint's own limits slow them down.
+        seed: of draws between equally promising nodes.
+        combine: several conclusions become one by a vote, weighed by ratings, or by the LLM.
+        means: parts of memory management that are left in.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    together: int = 4
+    seed: int = 0
+    combine: Combine = "vote"
+    means: Means = field(default_factory=Means)
+
+
+class Said(BaseModel):
+    """All that a session may say of its planner; what is another planner's has no effect."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    depth: int = Field(5, ge=1, le=10)
+    width: int = Field(3, ge=1, le=5)
+    rollouts: int = Field(10, ge=1, le=100)
+    exploration: float = Field(1.0, ge=0.0, le=100.0)
+    together: int = Field(4, ge=1, le=16)
+    seed: int = 0
+    combine: Combine = "vote"
+    without: list[Part] = Field(default_factory=list)
+    documents: list[str] = Field(default_factory=list, max_length=MOST_DOCUMENTS)
+    insert_only: bool = False
+    extraction: Extraction = "rules"
+    graph: str | None = None
+
+
+def said_of(given: Mapping[str, Any] | None) -> Said:
+    """A session's options, checked.
+
+    Raises:
+        InvalidRequestError: one is unknown or out of its range.
+    """
+    try:
+        return Said.model_validate(dict(given or {}))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(map(str, first["loc"]))
+        raise InvalidRequestError(f"options.{name}: {first['msg']}.") from error
+
+
+def options_of(given: Mapping[str, Any] | None) -> TreeOptions:
+    """Read a session's options.
+
+    Raises:
+        InvalidRequestError: one is unknown or out of its range.
+    """
+    said = said_of(given)
+    return TreeOptions(
+        Limits(said.depth, said.width, said.rollouts, said.exploration),
+        said.together,
+        said.seed,
+        said.combine,
+        Means(*(not {part, "extractor"} & set(said.without) for part in ("consolidation", "update"))),
+    )

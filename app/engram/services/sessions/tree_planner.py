@@ -1,0 +1,231 @@
+"""The planner ``tree``: Monte Carlo tree search over steps of reasoning (State-Aware RAG, section 3.3).
+
+The session's own question is asked first. Then a round is a wave of rollouts, side by side: each tries an action
+that nobody tried at some node and goes on from there to a conclusion, which a judge without a key rates.
+The tree is kept with the session after every wave, so a process that is killed costs one wave. What rollouts found
+enters the one memory that all later ones start from, also where a rollout failed.
+"""
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engram.context.errors import LlmError
+from engram.core.planning import tree_search
+from engram.core.planning.curation import curate
+from engram.core.planning.session import Curated, Note, PoolSentence, StopReason
+from engram.core.planning.tree_search import Claim, Limits, Rollout, Tree
+from engram.providers.llm import Llm
+from engram.providers.llm.tree_prompts import VERSION
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.sessions.planner import Step
+from engram.services.sessions.pool_planner import PoolPlanner
+from engram.services.sessions.session_rules import Ordered, evidence_first, ranked_by_rules
+from engram.services.sessions.session_state import SessionState
+from engram.services.sessions.session_tools import AskedQuery, Tools
+from engram.services.sessions.tree_answer import combined, decided
+from engram.services.sessions.tree_branch import CALLS, CONCLUDE, Branch, Thought, loaded_thought, possible
+from engram.services.sessions.tree_options import TreeOptions, options_of
+from engram.services.sessions.tree_quota import Quota, Share, shares
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlanner:
+    """Rounds of rollouts over a tree of reasoning.
+
+    Attributes:
+        rules: whose rounds it does where the budget has no calls.
+    """
+
+    rules: PoolPlanner
+    name = "tree"
+    needs_llm = True
+
+    def step(self, state: SessionState, tools: Tools) -> Step:
+        """The session's own question, or a wave of rollouts; the end once no rollout could change the answer.
+
+        Raises:
+            BudgetSpentError: a budget does not suffice for any of it.
+            InvalidRequestError: the session's options are none of this planner's.
+        """
+        options = options_of(state.asked.options)
+        if tools.llm is None:
+            return self.rules.step(state, tools)
+        tree = _tree(state)
+        if tree is None:
+            tree = tree_search.plant(Thought(), possible([Thought()], 0, options.limits), options.limits)
+            if state.question not in state.queries:  # as it was if another planner began
+                return self._first(state, tools, options, tree)
+        wave = _Wave(state, tools, tools.llm, options, tree)
+        grown = wave.run()
+        return wave.step(grown)
+
+    def _first(self, state: SessionState, tools: Tools, options: TreeOptions, tree: Tree[Thought]) -> Step:
+        branch = Branch(state, tools, options.means, [Thought()], list(state.pool), list(state.notes))
+        found = branch.seek(state.question, [state.question])
+        ordered = ranked_by_rules(state, branch.asked, found)
+        return Step(
+            action="ask",
+            asked=branch.asked,
+            found=found,
+            curated=branch.curated,
+            notes=branch.notes,
+            ranked=_ranked(ordered, branch.pool, branch.warnings),
+            enough=ordered.enough,
+            covered=ordered.covered,
+            plan_state=_stored(tree),
+            warnings=branch.warnings,
+        )
+
+
+class _Wave:
+    """One round: rollouts side by side, and what they found put together in their order."""
+
+    def __init__(
+        self, state: SessionState, tools: Tools, llm: Llm, options: TreeOptions, tree: Tree[Thought]
+    ) -> None:
+        self._state = state
+        self._tools = tools
+        self._llm = llm
+        self._options = options
+        self._before = tree
+        self._limits = _limits(options, tree)
+        self._share, self._size = self._shared_out()
+        self._branches: dict[int, Branch] = {}
+        self._failures: dict[int, str] = {}
+
+    def run(self) -> Tree[Thought]:
+        """Grow the tree by a wave."""
+        with ThreadPoolExecutor(self._options.together, thread_name_prefix="rollout") as threads:
+            return tree_search.wave(
+                self._before, self._limits, self._options.seed, self._size, self._roll, threads.map
+            )
+
+    def step(self, tree: Tree[Thought]) -> Step:
+        """What the wave came to."""
+        nothing_left = tree_search.claim(tree, self._limits, self._options.seed) is None
+        if self._options.combine == "vote" and decided(tree, self._limits.rollouts):
+            nothing_left = True
+        pool, notes, asked, curated = self._merged(tree)
+        conclusion, warnings = combined(self._state, self._llm, self._options, tree, pool, last=nothing_left)
+        told = [
+            Fallback("not-answered", f"Rollout {at + 1}: {self._failures[at]}") for at in sorted(self._failures)
+        ]
+        stop: StopReason | None = None
+        if nothing_left:
+            stop = "no_gap" if conclusion is None else "answered"
+        if tree is self._before:
+            return Step(action=None, conclusion=conclusion, stop=stop, warnings=warnings)
+        found = pool[len(self._state.pool) :]
+        ordered = ranked_by_rules(self._state, asked, found)
+        return Step(
+            action="rollouts",
+            asked=asked,
+            found=found,
+            curated=curated,
+            notes=notes,
+            ranked=_ranked(ordered, pool, told),
+            enough=ordered.enough,
+            covered=ordered.covered,
+            plan_state=_stored(tree),
+            said={"rollouts": len(self._branches), "failed": tree.failed - self._before.failed, "prompts": VERSION},
+            conclusion=conclusion,
+            stop=stop,
+            warnings=[*told, *warnings],
+        )
+
+    def _shared_out(self) -> tuple[Share, int]:
+        """What each rollout of the wave may cost, and how many there are; none can take another's share."""
+        left = shares(self._state.budget, self._state.cost)
+        rounds = max(1, self._state.budget.rounds - self._state.cost.rounds)
+        wanted = max(self._options.together, math.ceil((self._limits.rollouts - self._before.begun) / rounds))
+        size = max(1, min(wanted, left.llm_calls // sum(CALLS[action] for action in ("decompose", CONCLUDE))))
+        return left.among(size), size
+
+    def _roll(self, tree: Tree[Thought], claimed: Claim) -> Rollout[Thought]:
+        """From the claimed action to a conclusion, as far as the rollout's share of the budget goes."""
+        quota = Quota(self._tools.meter, self._share)
+        tools = copy.copy(self._tools)
+        tools.llm = self._llm.metered(quota)
+        at = tree.nodes[claimed.node]
+        siblings = [tree.nodes[child].state.question for child in at.children]
+        branch = Branch(
+            self._state,
+            tools,
+            self._options.means,
+            [tree.nodes[node].state for node in tree_search.path(tree, claimed.node)],
+            list(self._state.pool),
+            list(self._state.notes),
+            [question for question in siblings if question],
+        )
+        self._branches[claimed.rollout] = branch
+        steps: list[tree_search.Step[Thought]] = []
+        action, depth = claimed.action, at.depth
+        try:
+            while True:
+                thought = branch.act(action)
+                depth += 1
+                follow = possible(branch.path, depth, self._limits)
+                steps.append(tree_search.Step(action, thought, follow))
+                if thought.did == CONCLUDE:
+                    return Rollout(tuple(steps), thought.rating)
+                action = follow[0]
+                if quota.calls_left < CALLS[action.partition(":")[0]] + CALLS[CONCLUDE]:
+                    action = CONCLUDE
+        except LlmError as error:
+            self._failures[claimed.rollout] = error.detail
+            return Rollout(tuple(steps), None)
+
+    def _merged(self, tree: Tree[Thought]) -> tuple[list[PoolSentence], list[Note], list[AskedQuery], Curated]:
+        """The shared memory after the wave: what rollouts found, in the order in which they were begun.
+
+        Of sentences that say the same the first is kept, and any that something cites.
+        """
+        before = self._state
+        pool, notes = list(before.pool), list(before.notes)
+        asked: list[AskedQuery] = []
+        curated = Curated()
+        cited = {sentence for node in tree.nodes for sentence in node.state.cites}
+        for rollout in sorted(self._branches):
+            branch = self._branches[rollout]
+            cited.update(sentence for note in branch.notes for sentence in note.cites)
+            there = {one.sentence_id for one in pool}
+            fresh = [one for one in branch.pool[len(before.pool) :] if one.sentence_id not in there]
+            decided = curate([one.text for one in fresh], [one.text for one in pool])
+            kept = {*decided.kept, *(at for at, one in enumerate(fresh) if one.sentence_id in cited)}
+            pool += [
+                replace(one, query=None if one.query is None else one.query + len(asked))
+                for at, one in enumerate(fresh)
+                if at in kept
+            ]
+            known = {note.text for note in notes}
+            notes += [note for note in branch.notes[len(before.notes) :] if note.text not in known]
+            asked += branch.asked
+            curated += replace(branch.curated, kept=len(kept))
+        return pool, notes, asked, curated
+
+
+def _ranked(ordered: Ordered, pool: Sequence[PoolSentence], warnings: Sequence[Fallback]) -> list[int]:
+    """Passages by rules; those first of which the model kept something, where it was the model that sifted."""
+    if any(warning.type == "sifted-by-rules" for warning in warnings):
+        return ordered.ranked
+    return evidence_first(ordered.ranked, pool)
+
+
+def _stored(tree: Tree[Thought]) -> dict[str, Any]:
+    return {"tree": tree_search.as_data(tree, Thought.stored)}
+
+
+def _tree(state: SessionState) -> Tree[Thought] | None:
+    kept: Mapping[str, Any] | None = state.plan_state.get("tree")
+    return None if kept is None else tree_search.from_data(kept, loaded_thought)
+
+
+def _limits(options: TreeOptions, tree: Tree[Thought]) -> Limits:
+    """Those of the session; one that had all its rollouts stopped, so it was asked for more: a wave of them."""
+    if tree.begun < options.limits.rollouts:
+        return options.limits
+    return replace(options.limits, rollouts=tree.begun + options.together)

@@ -1,0 +1,165 @@
+"""The schema spread over the nodes of a Citus cluster, by collection.
+
+All rows of a collection live on one node, in shards of which those of one number belong together, so that joins and
+foreign keys never leave it. ``tenant`` and ``collection`` are on every node: small, written seldom, and referred to
+by every row. What belongs to tenants alone stays where it is, on the coordinator.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import MetaData
+
+from engram.context.errors import ConfigurationError
+from engram.storage.database import Reader, Writer
+from engram.storage.tables.table_base import metadata
+
+REFERENCE = ("tenant", "collection")
+"""On all nodes, each before what refers to it."""
+LEFT_OFF = "collection"
+"""Foreign keys that lead to it are left off."""
+LOCAL = ("access_key", "spent", "act")
+"""On the coordinator only."""
+NODE_SETTINGS = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "jit": "off",
+    "hnsw.iterative_scan": "relaxed_order",
+}
+"""What ``Database`` sets on its own connections and workers do not get from it: each node's database has it."""
+DEFERRED = "DEFERRABLE INITIALLY DEFERRED"
+LOCK = 0x456E6772616D  # as migrations: nobody changes the schema meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What a distribution did.
+
+    Attributes:
+        tables: that were distributed by collection.
+        references: that are on every node now.
+        foreign_keys: that were taken off and put on again.
+        policies: of row security, that were removed.
+    """
+
+    tables: int
+    references: int
+    foreign_keys: int
+    policies: int
+
+
+def distributed(reader: Reader) -> bool:
+    """Whether the database is a coordinator's whose tables are distributed."""
+    if reader.scalar("SELECT to_regclass('pg_catalog.pg_dist_partition')") is None:
+        return False
+    statement = "SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'collection'::regclass)"
+    return bool(reader.scalar(statement))
+
+
+def by_collection() -> list[str]:
+    """Tables with rows of collections, each after those it refers to."""
+    return [table.name for table in metadata.sorted_tables if "collection_id" in table.columns]
+
+
+def spread_schema() -> MetaData:
+    """The schema as ``distribute`` leaves it: foreign keys as it puts them on again, without those it does not.
+
+    A table of the coordinator that refers to one on all nodes is kept as a shard there, with its comment.
+    """
+    spread = MetaData()
+    for table in metadata.sorted_tables:
+        copy = table.to_metadata(spread)
+        if copy.name in LOCAL:
+            copy.comment = None
+            continue
+        for key in copy.foreign_key_constraints:
+            if key.referred_table.name == LEFT_OFF:
+                copy.constraints.remove(key)
+            key.deferrable, key.initially = True, "DEFERRED"
+    return spread
+
+
+def distribute(writer: Writer, *, hnsw_ef_search: int) -> Spread:
+    """Distribute what is not distributed yet, in one transaction: all of it or nothing.
+
+    Rows that there are move to where they belong.
+
+    Raises:
+        ConfigurationError: the database is no coordinator's.
+    """
+    if writer.scalar("SELECT to_regclass('pg_catalog.pg_dist_partition')") is None:
+        raise ConfigurationError(
+            "The database has no extension citus: make it on each node and add the workers "
+            "(citus_set_coordinator_host, citus_add_node) before."
+        )
+    writer.row("SELECT pg_advisory_xact_lock(%(key)s)", {"key": LOCK})
+    # Tables that refer to each other are on their way to the nodes one after the other.
+    writer.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+    policies = _drop_policies(writer)
+    known = {row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")}
+    references = [name for name in REFERENCE if name not in known]
+    tables = [name for name in by_collection() if name not in known]
+    keys = _foreign_keys(writer, [*references, *tables])
+    for key in keys:
+        writer.execute(f"ALTER TABLE {key.table} DROP CONSTRAINT {key.name}")
+    for name in references:
+        writer.row("SELECT create_reference_table(%(name)s)", {"name": name})
+    first = by_collection()[0]
+    for name in tables:
+        beside = "none" if name == first and name not in known else first
+        writer.row(
+            "SELECT create_distributed_table(%(name)s, 'collection_id', colocate_with => %(beside)s)",
+            {"name": name, "beside": beside},
+        )
+    for key in keys:
+        if key.onto == LEFT_OFF:
+            continue
+        # Of a statement with several parts Citus carries out one after the other, so it is checked in the end.
+        writer.execute(f"ALTER TABLE {key.table} ADD CONSTRAINT {key.name} {key.definition} {DEFERRED}")
+    _set_on_nodes(writer, NODE_SETTINGS | {"hnsw.ef_search": str(hnsw_ef_search)})
+    return Spread(len(tables), len(references), len(keys), policies)
+
+
+@dataclass(frozen=True, slots=True)
+class _ForeignKey:
+    table: str
+    name: str
+    onto: str
+    definition: str
+
+
+def _foreign_keys(reader: Reader, tables: list[str]) -> list[_ForeignKey]:
+    """Of these tables: a key whose other side is not distributed yet keeps Citus from distributing this one."""
+    rows = reader.rows(
+        """
+        SELECT conrelid::regclass::text AS "table", quote_ident(conname) AS name,
+               confrelid::regclass::text AS onto, pg_get_constraintdef(oid) AS definition
+        FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND conrelid = ANY(%(tables)s::regclass[])
+        ORDER BY 1, 2
+        """,
+        {"tables": tables},
+    )
+    return [_ForeignKey(row.table, row.name, row.onto, row.definition) for row in rows]
+
+
+def _drop_policies(writer: Writer) -> int:
+    """Row security's, whose sub-query Citus takes on no table that is distributed; how many there were."""
+    rows = writer.rows(
+        """
+        SELECT quote_ident(tablename) AS "table", quote_ident(policyname) AS name FROM pg_policies
+        WHERE schemaname = current_schema() ORDER BY 1, 2
+        """
+    )
+    for row in rows:
+        writer.execute(f"DROP POLICY {row.name} ON {row.table}")
+        writer.execute(f"ALTER TABLE {row.table} DISABLE ROW LEVEL SECURITY")
+    return len(rows)
+
+
+def _set_on_nodes(writer: Writer, settings: dict[str, str]) -> None:
+    """Have each node's database begin its connections with these; on the coordinator ``Database`` sets them."""
+    database = writer.scalar("SELECT quote_ident(current_database())")
+    for name, value in settings.items():
+        writer.execute(f"ALTER DATABASE {database} SET {name} = '{value}'")
+    # But for this one: whoever else asks the coordinator would be refused, as it must know the collection.
+    writer.execute("SET LOCAL citus.enable_ddl_propagation = off")
+    writer.execute(f"ALTER DATABASE {database} RESET plan_cache_mode")

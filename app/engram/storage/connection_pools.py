@@ -1,0 +1,99 @@
+"""Pools of connections to Postgres: how one is opened, what is set on it, when it is tried before it is used."""
+
+import math
+import select
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pgvector.psycopg import register_vector
+from psycopg import ClientCursor, Connection, Error, ProgrammingError, RawCursor, pq
+from psycopg.rows import namedtuple_row
+from psycopg.sql import SQL
+from sqlalchemy import Engine, create_engine, event, exc
+
+from engram.context.errors import ConfigurationError
+from engram.storage import column_parameters
+from engram.storage.postgres_errors import NOT_MIGRATED
+
+CONNECT_TIMEOUT_SECONDS = 5
+PING_AFTER_SECONDS = 1.0
+"""A pooled connection that was idle for longer is tried before it is used. Not every one: a query takes ten."""
+USED = "used_at"
+DISTRIBUTED = "distributed"
+"""Of a connection's ``info``: whether it leads to a coordinator of Citus."""
+_OF_A_COORDINATOR = """
+    SELECT set_config('plan_cache_mode', 'force_custom_plan', false),
+           set_config('citus.multi_shard_modify_mode', 'sequential', false)
+    WHERE to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
+"""
+"""Citus has to know the collection, and so the node, when it plans; the node's own plan is for any. And what is
+written to several tables goes to a node by one connection, which alone sees it before the end."""
+
+
+class Sending(RawCursor[Any]):
+    """One statement, with parameters by their places (see ``parameters.placed``); its rows are named tuples.
+
+    Results come in binary: parsing numbers and vectors from text costs more than the statements.
+    """
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        super().__init__(connection, row_factory=namedtuple_row)
+        self.format = pq.Format.BINARY
+
+
+def pooled(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
+    """Connections to ``url`` with ``settings`` in force; ``pool`` is what SQLAlchemy takes for its pool."""
+    engine = create_engine(
+        with_driver(url),
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS},
+        use_native_hstore=False,  # nor looked for
+        **pool,
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: Any) -> None:
+        driver: Connection[Any] = (
+            connection.driver_connection if hasattr(connection, "driver_connection") else connection
+        )
+        autocommit, driver.autocommit = driver.autocommit, True
+        with ClientCursor(driver) as cursor:
+            each = SQL(", ").join(SQL("set_config({}, {}, false)").format(*item) for item in settings.items())
+            cursor.execute(SQL("SELECT {}").format(each))
+            record.info[DISTRIBUTED] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
+        try:
+            register_vector(driver)
+        except ProgrammingError as error:
+            raise ConfigurationError(NOT_MIGRATED) from error
+        column_parameters.register(driver)
+        driver.autocommit = autocommit
+
+    @event.listens_for(engine, "checkin")
+    def note(_connection: Any, record: Any) -> None:
+        record.info[USED] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def revive(connection: Any, record: Any, _proxy: Any) -> None:
+        idle = time.monotonic() - record.info.get(USED, math.inf)
+        if idle > PING_AFTER_SECONDS or _has_news(connection):
+            try:
+                engine.dialect.do_ping(connection)
+            except Error as error:
+                raise exc.DisconnectionError from error  # has the pool open another one
+
+    return engine
+
+
+def _has_news(connection: Connection[Any]) -> bool:
+    """Whether something came in on a connection that was asked nothing: most likely that the server ends it."""
+    poll = select.poll()
+    poll.register(connection.pgconn.socket, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def with_driver(url: str) -> str:
+    """The usual spellings of a Postgres URL, with the driver that Engram brings."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
+        raise ConfigurationError("DATABASE_URL must begin with postgresql://")
+    return f"postgresql+psycopg://{rest}"

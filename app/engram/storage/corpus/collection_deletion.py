@@ -1,0 +1,125 @@
+"""Deleting collections: at once nobody finds one any more, then its rows go in pieces of bounded size.
+
+One statement for all of a large collection would outlast the statement timeout, hold its locks for minutes, and
+begin from the start whenever it is stopped. In pieces, each its own transaction, what went stays gone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Column, Table
+from sqlalchemy.dialects import postgresql
+
+from engram.storage.corpus.collection_lock import ALONE, locked
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import THERE
+from engram.storage.tables.table_base import metadata
+
+ROWS = 1_000
+"""Of a piece, which takes 0.1 to 0.4 s: benchmarks/deletion.py."""
+_DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """A table as a piece left it: how many rows went, and the last one's key, to go on after; None: no other."""
+
+    rows: int
+    last: Sequence[Any] | None
+
+
+def begin(writer: Writer, collection_id: int) -> bool:
+    """Have nobody find the collection any more, and free its name; False if it is gone or going already.
+
+    Waits for transactions that write to it. Later ones find that it is gone.
+    """
+    if locked(writer, collection_id, ALONE) is None:
+        return False
+    # A slash is in no collection's name.
+    writer.execute(
+        "UPDATE collection SET going_since = now(), name = '/' || id WHERE id = %(id)s",
+        {"id": collection_id},
+    )
+    return True
+
+
+def going(reader: Reader, tenant: str | None = None) -> list[int]:
+    """Collections that were deleted and have rows left, the first deleted first; of one tenant, or of all."""
+    rows = reader.rows(
+        f"""
+        SELECT id FROM collection WHERE NOT {THERE} AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)
+        ORDER BY going_since, id
+        """,
+        {"tenant": tenant},
+    )
+    return [row.id for row in rows]
+
+
+def tables() -> list[Table]:
+    """What holds rows of collections, before that what refers to it; not what has but one row of each."""
+    found = [table for table in reversed(metadata.sorted_tables) if "collection_id" in table.columns]
+    return [table for table in found if len(table.primary_key.columns) > 1]
+
+
+def claim(writer: Writer, collection_id: int) -> bool:
+    """Be the one who removes rows of the collection until the transaction ends; False if it is gone.
+
+    Two who are at it take turns. Each statement after this sees what the other one's removed.
+    """
+    return locked(writer, collection_id, ALONE, condition=f"NOT {THERE}") is not None
+
+
+def remove_piece(writer: Writer, collection_id: int, table: Table, after: Sequence[Any] | None = None) -> Emptied:
+    """Remove the first rows of the table that follow the key ``after``, in the order of their keys.
+
+    Going on after a key spares reading what the index still holds of the rows that went.
+    """
+    columns = [column for column in table.primary_key.columns if column.name != "collection_id"]
+    key = ", ".join(f'"{column.name}"' for column in columns)
+    # By ranges of the key, which leave the planner nothing to choose; it may believe that the table holds little.
+    within = [f'FROM "{table.name}" WHERE collection_id = %(collection)s']
+    parameters = {"collection": collection_id, "skipped": ROWS - 1}
+    if after is not None:
+        within.append(f"({key}) > ({_given('after', columns)})")
+        parameters |= {f"after{at}": value for at, value in enumerate(after)}
+    last = writer.row(
+        f"SELECT {key} {' AND '.join(within)} ORDER BY {key} LIMIT 1 OFFSET %(skipped)s",
+        parameters,
+    )
+    if last is not None:
+        within.append(f"({key}) <= ({_given('last', columns)})")
+        parameters |= {f"last{at}": value for at, value in enumerate(last)}
+    gone = writer.execute(f"DELETE {' AND '.join(within)}", parameters)
+    return Emptied(gone, None if last is None else tuple(last))
+
+
+def _given(name: str, columns: "Sequence[Column[Any]]") -> str:
+    return ", ".join(
+        f"%({name}{at})s::{column.type.compile(dialect=_DIALECT)}" for at, column in enumerate(columns)
+    )
+
+
+def has_rows(reader: Reader, collection_id: int, table: Table) -> bool:
+    """Whether the table has rows of the collection left.
+
+    Who looks from the first key on has the index note which rows went, which spares ``end`` a look at each of them
+    while it holds the collection.
+    """
+    statement = f'SELECT 1 FROM "{table.name}" WHERE collection_id = %(id)s LIMIT 1'
+    return reader.row(statement, {"id": collection_id}) is not None
+
+
+def end(writer: Writer, collection_id: int) -> None:
+    """Remove the collection itself, with what was written by transactions that did not look whether it is there."""
+    parameters = {"id": collection_id}
+    # No foreign keys lead from these: checking one would cost an ingest more than the posting itself.
+    writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", parameters)
+    writer.execute("DELETE FROM episode WHERE collection_id = %(id)s", parameters)
+    # Before the time expressions they began as, which the cascade may come to first.
+    writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", parameters)
+    if writer.distributed:  # where no foreign keys lead to the collection: see ``distribution``
+        for table in reversed(metadata.sorted_tables):
+            if "collection_id" in table.columns:
+                writer.execute(f'DELETE FROM "{table.name}" WHERE collection_id = %(id)s', parameters)
+    writer.execute("DELETE FROM collection WHERE id = %(id)s", parameters)

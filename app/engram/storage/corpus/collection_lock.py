@@ -1,0 +1,63 @@
+"""Holding a collection against those who would change or delete it, until the transaction ends.
+
+By its row; or, where that is on all nodes of a cluster, whose every lock is one on the whole table, by locks on its
+number that the coordinator keeps.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from engram.storage.database import Writer
+from engram.storage.row_lookups import THERE
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A strength of lock: of the row, and of the two numbers that stand for being there and for being changed."""
+
+    row: str
+    there: str
+    changed: str | None = None
+
+
+KEPT = Hold("FOR KEY SHARE", "_shared")
+"""Kept from deletion, beside all who do not delete it."""
+CHANGED = Hold("FOR NO KEY UPDATE", "_shared", "")
+"""Its graph is changed by this transaction alone."""
+ALONE = Hold("FOR UPDATE", "", "")
+"""Nobody else does anything with it."""
+
+
+def row_lock(writer: Writer, hold: Hold, *, wait: bool = True) -> str:
+    """What a statement that reads the row ends with to hold it; nothing where rows of it are on all nodes."""
+    if writer.distributed:
+        return ""
+    return hold.row if wait else f"{hold.row} SKIP LOCKED"
+
+
+def hold(writer: Writer, collection_id: int, strength: Hold, *, wait: bool = True) -> bool:
+    """Hold the number of a collection on the coordinator; False: somebody else does, and was not waited for."""
+    tried = "" if wait else "_try"
+    for name, how in (("there", strength.there), ("changed", strength.changed)):
+        if how is None:
+            continue
+        lock = f"pg{tried}_advisory_xact_lock{how}(hashtextextended(%(name)s, 0))"
+        held = writer.scalar(f"SELECT {lock}", {"name": f"collection {name}:{collection_id}"})
+        if not wait and not held:
+            return False
+    return True
+
+
+def locked(writer: Writer, collection_id: int, strength: Hold, *, condition: str = THERE, wait: bool = True) -> Any:
+    """Hold the row of a collection that meets the condition; its id, space, title_share and fixed_kind, or None.
+
+    Args:
+        wait: for whoever holds it; else that is None too.
+    """
+    if writer.distributed and not hold(writer, collection_id, strength, wait=wait):
+        return None
+    lock = row_lock(writer, strength, wait=wait)
+    statement = (
+        f"SELECT id, space, title_share, fixed_kind FROM collection WHERE id = %(id)s AND {condition} {lock}"
+    )
+    return writer.row(statement, {"id": collection_id})

@@ -1,0 +1,440 @@
+"""Collections, and the encoders that their vectors are made with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from engram.context.errors import ConfigurationError, GoneError, NotFoundError
+from engram.core.passage_keys.key_text import KeyBuilding
+from engram.core.ranking.corpus_kind import CorpusKind, kind_of
+from engram.storage.corpus.collection_lock import ALONE, CHANGED, KEPT, hold, locked, row_lock
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import THERE
+
+Held = Literal["job", "query", "session", "verdict"]
+"""What is found by its id alone."""
+_TABLES: dict[Held, str] = {"job": "job", "query": "episode", "session": "session", "verdict": "feedback_event"}
+LOCAL_TENANT = "local"
+"""Whose collections are where nobody needs a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderId:
+    """Which encoder: ``model`` is its name, and equal ``fingerprint``s (SHA-256, hex) mean comparable vectors."""
+
+    model: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecall:
+    """What was measured of a collection's vector index.
+
+    Attributes:
+        recall: share of the ten nearest that it finds, in [0, 1], at this ``breadth`` of search.
+        configured: the breadth that all indexes were searched with then.
+        rows: how many the collection held then.
+        measured_at: ISO 8601.
+    """
+
+    recall: float
+    breadth: int
+    configured: int
+    rows: int
+    measured_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """One tenant's corpus and what it holds.
+
+    Attributes:
+        encoder_model, encoder_fingerprint: what its vectors are made with.
+        space: another number after each change of these: vectors of before are not comparable.
+        key_generation: the evolution that its passage keys stand at; 0: base keys serve.
+        key_building: what base keys are made of: full, title, abstract or keywords.
+        serving: live, or shadow: it learns, and serves without memory.
+        experiment, exploration: as ``services.serving`` reads them; None for none.
+        past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
+            its ``report``; None: it is none.
+        tenant: whose it is; names are unique within it.
+        indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
+        index_recall: by table, what was measured of these indexes, if it was.
+        title_share: share of its passages titled after what they describe, in [0, 1]; None: not measured yet.
+        fixed_kind: the kind of corpus that somebody set; None: by ``title_share``.
+    """
+
+    id: int
+    name: str
+    encoder_model: str
+    encoder_fingerprint: str
+    passage_count: int
+    sentence_count: int
+    entity_count: int
+    key_generation: int
+    key_building: KeyBuilding
+    serving: str = "live"
+    experiment: Mapping[str, Any] | None = None
+    exploration: Mapping[str, Any] | None = None
+    past: Mapping[str, Any] | None = None
+    indexed: Sequence[str] = ()
+    tenant: str = LOCAL_TENANT
+    space: int = 0
+    index_recall: Mapping[str, IndexRecall] = field(default_factory=dict)
+    title_share: float | None = None
+    fixed_kind: CorpusKind | None = None
+
+    @property
+    def corpus_kind(self) -> CorpusKind:
+        """Which ranking weights it starts from."""
+        return self.fixed_kind or kind_of(self.title_share)
+
+    @property
+    def encoder(self) -> EncoderId:
+        """What its vectors are made with."""
+        return EncoderId(self.encoder_model, self.encoder_fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A collection about to be written to, and whether this made it."""
+
+    collection: Collection
+    created: bool
+
+
+COLUMNS = (
+    "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
+    "key_building, serving, experiment, exploration, past, indexed, tenant, space, "
+    "index_recall, title_share, fixed_kind"
+)
+
+
+def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
+    """The tenant's collection called ``name``.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    row = reader.row(
+        f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE}",
+        {"tenant": tenant, "name": name},
+    )
+    if row is None:
+        raise missing(name)
+    return of_row(row)
+
+
+def missing(name: str) -> NotFoundError:
+    """What is raised where there is no such collection."""
+    return NotFoundError(f"There is no collection {name!r}.")
+
+
+def gone(name: str) -> GoneError:
+    """What is raised where the collection was there when the request came in, and is no more."""
+    return GoneError(f"Collection {name!r} was deleted meanwhile.")
+
+
+def by_id(reader: Reader, collection_id: int) -> Collection:
+    """The collection of this id.
+
+    Raises:
+        NotFoundError: it is gone.
+    """
+    row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s AND {THERE}", {"id": collection_id})
+    if row is None:
+        raise NotFoundError("The collection was deleted meanwhile.")
+    return of_row(row)
+
+
+def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> Opened:
+    """The tenant's collection called ``name``, kept from deletion by this transaction.
+
+    Args:
+        encoder: of the collection that is made if there is none; one that there is may be of another.
+    """
+    parameters = {"tenant": tenant, "name": name, "model": encoder.model, "fingerprint": encoder.fingerprint}
+    insert = """
+        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint)
+        VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s) ON CONFLICT (tenant, name) DO NOTHING
+    """
+    named = f"FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE}"
+    while True:
+        created = writer.execute(insert, parameters) > 0
+        # None: another transaction, waited for here, has just deleted what the insert collided with.
+        if writer.distributed and (there := writer.scalar(f"SELECT id {named}", parameters)) is not None:
+            hold(writer, there, KEPT)
+        found = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, KEPT)}", parameters)
+        if found is not None:
+            return Opened(of_row(found), created)
+
+
+def keep(writer: Writer, collection_id: int) -> bool:
+    """Keep the collection from deletion until the transaction ends; False if it is gone already.
+
+    Taken before any other lock: a deletion locks the collection and then every row in it, so a transaction that
+    came to the collection only after its rows would deadlock with it.
+    """
+    return locked(writer, collection_id, KEPT) is not None
+
+
+def keep_and_tell_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
+    """Like ``keep``, but return the kind of the collection's corpus; None if it is gone already."""
+    row = locked(writer, collection_id, KEPT)
+    return None if row is None else row.fixed_kind or kind_of(row.title_share)
+
+
+def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
+    """Apply events to the collection until the transaction ends: beside others, or, to revoke some, ``alone``.
+
+    Taken right after ``keep``. Whoever revokes removes rows that a worker would wait for and then miss; with this,
+    neither sees the other half done. Postgres serves the waiting in turn, so neither starves the other.
+    """
+    lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+    writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})
+
+
+def claim_learning(writer: Writer, collection_id: int) -> bool:
+    """Be, until the transaction ends, the one worker that applies events to the collection; False if another is."""
+    statement = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, 0))"
+    return bool(writer.scalar(statement, {"name": f"worker-learning:{collection_id}"}))
+
+
+def try_lock_graph(writer: Writer, collection_id: int) -> bool:
+    """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
+    return locked(writer, collection_id, CHANGED, wait=False) is not None
+
+
+def lock_graph(writer: Writer, collection_id: int) -> bool:
+    """Serialise writers of one collection's graph until the transaction ends; False if it is gone already.
+
+    Readers are not held up. The lock is the collection's row, which their counts change in the end: taken first,
+    so that a deletion of the collection waits for them instead of deadlocking.
+    """
+    return locked(writer, collection_id, CHANGED) is not None
+
+
+def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
+    """As ``lock_graph``: the space that the collection's vectors are of until the transaction ends; None: gone."""
+    row = locked(writer, collection_id, CHANGED)
+    return None if row is None else row.space
+
+
+def set_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
+    """Record which tables have a vector index of the collection's rows that can be searched.
+
+    What was measured of an index that was there before goes with it.
+    """
+    writer.execute(
+        """
+        UPDATE collection SET indexed = %(tables)s,
+            index_recall = index_recall - ARRAY(SELECT unnest(indexed) EXCEPT SELECT unnest(%(tables)s::text[]))
+        WHERE id = %(id)s
+        """,
+        {"id": collection_id, "tables": list(tables)},
+    )
+
+
+def set_index_recall(writer: Writer, collection: Collection, table: str, measured: IndexRecall | None) -> None:
+    """Record what was ``measured`` of an index, unless its vectors were exchanged since; None: nothing yet."""
+    writer.execute(
+        """
+        UPDATE collection SET index_recall = index_recall - %(table)s::text || %(measured)s::jsonb
+        WHERE id = %(id)s AND space = %(space)s AND %(table)s = ANY(indexed)
+        """,
+        {
+            "id": collection.id,
+            "space": collection.space,
+            "table": table,
+            "measured": Jsonb({} if measured is None else {table: asdict(measured)}),
+        },
+    )
+
+
+def set_key_building(writer: Writer, collection_id: int, building: KeyBuilding) -> None:
+    """Record what base keys are made of from now on, in the transaction that makes them so."""
+    writer.execute(
+        "UPDATE collection SET key_building = %(building)s WHERE id = %(id)s",
+        {"id": collection_id, "building": building},
+    )
+
+
+def configure(
+    writer: Writer,
+    collection_id: int,
+    *,
+    serving: str,
+    experiment: Mapping[str, Any] | None,
+    exploration: Mapping[str, Any] | None,
+    fixed_kind: CorpusKind | None,
+) -> None:
+    """Serve queries like this from now on."""
+    writer.execute(
+        """
+        UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s,
+            fixed_kind = %(fixed_kind)s
+        WHERE id = %(id)s
+        """,
+        {
+            "id": collection_id,
+            "serving": serving,
+            "experiment": None if experiment is None else Jsonb(dict(experiment)),
+            "exploration": None if exploration is None else Jsonb(dict(exploration)),
+            "fixed_kind": fixed_kind,
+        },
+    )
+
+
+def set_title_share(writer: Writer, collection_id: int, share: float) -> bool:
+    """Record the share of passages titled after what they describe, unless verdicts moved ranking weights already.
+
+    Returns:
+        Whether the recorded share changed.
+    """
+    changed = writer.execute(
+        """
+        UPDATE collection SET title_share = %(share)s
+        WHERE id = %(id)s AND title_share IS DISTINCT FROM %(share)s::real
+          AND NOT EXISTS (SELECT FROM ranking_belief WHERE collection_id = %(id)s)
+        """,
+        {"id": collection_id, "share": share},
+    )
+    return changed > 0
+
+
+def add_counts(
+    writer: Writer, collection_id: int, *, passages: int, sentences: int, entities: int, lexical_length: float
+) -> None:
+    """Keep true what the collection says of itself: search methods are chosen and terms are weighed by it."""
+    writer.execute(
+        """
+        UPDATE collection SET passage_count = passage_count + %(passages)s,
+            sentence_count = sentence_count + %(sentences)s, entity_count = entity_count + %(entities)s,
+            lexical_length = lexical_length + %(length)s
+        WHERE id = %(id)s
+        """,
+        {
+            "id": collection_id,
+            "passages": passages,
+            "sentences": sentences,
+            "entities": entities,
+            "length": lexical_length,
+        },
+    )
+
+
+def delete_unused(writer: Writer, collection_id: int) -> None:
+    """Remove the collection if nothing was ever put into it and nothing is on its way."""
+    parameters = {"id": collection_id}
+    # The lock waits for jobs being opened, so that the deletion's own snapshot sees them.
+    locked(writer, collection_id, ALONE, condition="true")
+    used = """
+        SELECT EXISTS (SELECT FROM job WHERE collection_id = %(id)s)
+            OR EXISTS (SELECT FROM episode WHERE collection_id = %(id)s)
+    """
+    if not writer.scalar(used, parameters):
+        writer.execute("DELETE FROM collection WHERE id = %(id)s AND passage_count = 0", parameters)
+
+
+def page(
+    reader: Reader,
+    after: str | None,
+    limit: int,
+    tenant: str = LOCAL_TENANT,
+    names: frozenset[str] | None = None,
+) -> list[Collection]:
+    """The tenant's collections in name order, those after ``after``; only ``names``, unless that is None."""
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name > %(after)s AND {THERE}
+          AND (%(names)s::text[] IS NULL OR name = ANY(%(names)s))
+        ORDER BY name LIMIT %(limit)s
+        """,
+        {
+            "tenant": tenant,
+            "after": after or "",
+            "names": None if names is None else sorted(names),
+            "limit": limit,
+        },
+    )
+    return [of_row(row) for row in rows]
+
+
+def of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[Collection]:
+    """Collections by name and id, those after ``after``: for whoever looks after the whole database."""
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS} FROM collection WHERE (name, id) > (%(name)s, %(id)s) AND {THERE}
+        ORDER BY name, id LIMIT %(limit)s
+        """,
+        {"name": after[0], "id": after[1], "limit": limit},
+    )
+    return [of_row(row) for row in rows]
+
+
+def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
+    """The tenant's collections that hold a job, an answered query, a session or a verdict of this id, the oldest
+    first.
+
+    One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
+    """
+    if reader.distributed:
+        found = reader.rows(f"SELECT collection_id FROM {_TABLES[what]} WHERE id = %(id)s", {"id": identity})
+        rows = reader.rows(
+            f"""
+            SELECT {COLUMNS} FROM collection
+            WHERE id = ANY(%(found)s) AND tenant = %(tenant)s AND {THERE} ORDER BY id
+            """,
+            {"found": [row.collection_id for row in found], "tenant": tenant},
+        )
+        return [of_row(row) for row in rows]
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS}
+        FROM collection, LATERAL (
+            SELECT FROM {_TABLES[what]} held WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
+        ) AS held
+        WHERE tenant = %(tenant)s AND {THERE}
+        ORDER BY collection.id
+        """,
+        {"id": identity, "tenant": tenant},
+    )
+    return [of_row(row) for row in rows]
+
+
+def check_dimension(reader: Reader, model: str, dimension: int) -> None:
+    """See that this encoder's vectors fit into the database.
+
+    Raises:
+        ConfigurationError: the schema was migrated for another dimension.
+    """
+    columns = reader.scalar(
+        "SELECT atttypmod FROM pg_attribute WHERE attrelid = 'sentence'::regclass AND attname = 'embedding'"
+    )
+    if columns != dimension:
+        raise ConfigurationError(
+            f"The database was migrated for {columns}-dimensional vectors, but {model} gives {dimension}. "
+            "Set ENGRAM_EMBEDDING_DIMENSION before migrating a new database."
+        )
+
+
+def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -> list[Collection]:
+    """The first ``limit`` collections, in name order, whose vectors encoders but these made."""
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> ALL(%(fingerprints)s) AND {THERE}
+        ORDER BY name LIMIT %(limit)s
+        """,
+        {"fingerprints": list(fingerprints), "limit": limit},
+    )
+    return [of_row(row) for row in rows]
+
+
+def of_row(row: Any) -> Collection:
+    """What a row of ``COLUMNS`` says."""
+    columns = row._asdict()
+    measured = columns.pop("index_recall")
+    return Collection(**columns, index_recall={table: IndexRecall(**one) for table, one in measured.items()})

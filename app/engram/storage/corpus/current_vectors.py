@@ -1,0 +1,74 @@
+"""Which vectors of a collection are current: what was made for others, or kept of them, is of no use any more."""
+
+from dataclasses import dataclass
+from uuid import uuid4
+
+from engram.context.errors import UnavailableError
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import THERE
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """Which vectors a snapshot has.
+
+    Attributes:
+        space: that all of them are of.
+        base_keys: the version of its passages' base keys, another one with each change.
+        evolved_keys: the same of evolved keys; None: no verdict spoke of keys.
+    """
+
+    space: int
+    base_keys: str
+    evolved_keys: str | None
+
+
+_READ = """
+    SELECT jsonb_build_object('space', space, 'base_keys', keys_version, 'evolved_keys', (
+        SELECT keys_version FROM key_evolution WHERE collection_id = %(collection)s
+    ))
+    FROM collection WHERE id = %(collection)s
+"""
+CURRENT = f"({_READ})"
+"""As a column of a statement that reads something else."""
+
+
+def of(reader: Reader, collection_id: int) -> Current | None:
+    """Which vectors the collection has now; None: it is gone."""
+    found = reader.scalar(f"{_READ} AND {THERE}", {"collection": collection_id})
+    return None if found is None else Current(**found)
+
+
+def moved(reader: Reader, collection: Collection, found: Current | None) -> Collection | None:
+    """The collection as it is now, if its vectors were ``found`` to be of another space; else None."""
+    same = found is None or found.space == collection.space
+    return None if same else collections.by_id(reader, collection.id)
+
+
+def same_space(reader: Reader, collection: Collection) -> None:
+    """See that the collection's vectors are still comparable with those that were made for it.
+
+    Raises:
+        UnavailableError: they were exchanged at this moment.
+    """
+    found = of(reader, collection.id)
+    if found is not None and found.space != collection.space:
+        raise UnavailableError(f"Collection {collection.name!r} was given other vectors at this moment; ask again.")
+
+
+def base_keys_changed(writer: Writer, collection_id: int) -> None:
+    """Give them another version, in the transaction that changes them, under ``collections.lock_graph``."""
+    writer.execute(
+        "UPDATE collection SET keys_version = %(version)s WHERE id = %(collection)s",
+        {"collection": collection_id, "version": uuid4()},
+    )
+
+
+def evolved_keys_changed(writer: Writer, collection_id: int) -> None:
+    """Give them another version, in the transaction that changes them, under ``evolved_keys.lock``."""
+    writer.execute(
+        "UPDATE key_evolution SET keys_version = %(version)s WHERE collection_id = %(collection)s",
+        {"collection": collection_id, "version": uuid4()},
+    )

@@ -1,0 +1,316 @@
+"""The lexical index: which passages hold which terms how often, and BM25 over it (see ``engram.core.ranking.bm25``).
+
+Everything is exact at any moment: a term's passage count and the collection's length change in the transaction that
+changes the postings, under ``collections.lock_graph``. A passage's postings are found again by the term ids that
+were stored for it, never by analysing its text anew, so they leave exactly as they came, whatever analyser is next.
+
+Keys that evolved have more of some terms. How rare a term is and how long passages are stays a matter of base keys,
+so what one passage's key gained moves no other passage's score.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from psycopg.types.json import Jsonb
+
+from engram.core.ranking.bm25 import K1, B
+from engram.storage.column_parameters import Numbers, floats
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import WANTED, each, wanted
+
+POSTINGS = 10_000
+"""Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
+LOOKED_UP = 16
+"""Times as many passages as are wanted whose other terms are looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermCounts:
+    """How often a passage has each of its terms (> 0)."""
+
+    passage_id: int
+    frequencies: Mapping[str, float]
+
+    @property
+    def length(self) -> float:
+        """The passage's length in terms, in the precision in which it is stored."""
+        return float(np.float32(sum(self.frequencies.values())))
+
+
+# MATERIALIZED: what is the same for all postings of a term is computed once, not for each of them.
+# A term that only evolved keys have is no lexical_term: no passage's base key holds it.
+_QUESTION = """
+    corpus AS (
+        SELECT passage_count AS passages, %(k1)s::float8 * (1 - %(b)s::float8) AS base,
+               %(k1)s::float8 * %(b)s::float8 * passage_count / nullif(lexical_length, 0) AS slope
+        FROM collection WHERE id = %(collection)s
+    ), asked AS MATERIALIZED (
+        SELECT term.id, asked.place, {columns} corpus.base, corpus.slope,
+               sum({held}) OVER rarest <= %(postings)s OR row_number() OVER rarest = 1 AS scanned,
+               asked.weight * ln(1 + (corpus.passages - {held} + 0.5::float8)
+                                     / ({held} + 0.5::float8)) AS weight
+        FROM unnest(%(terms)s::text[], %(weights)s::float8[]) WITH ORDINALITY AS asked(term, weight, place)
+        {terms} CROSS JOIN corpus
+        WINDOW rarest AS (ORDER BY {held}, asked.place ROWS UNBOUNDED PRECEDING)
+    )
+"""
+
+_CONTRIBUTION = """
+    asked.weight * posting.frequency / (posting.frequency + asked.base + asked.slope * posting.length)
+"""
+
+_POSTINGS = f"FROM asked {each('lexical_posting posting', 'posting.term_id = asked.id {chosen}')}"
+
+# What a term adds for having become more frequent comes on top of what it counts at its base frequency.
+_CORRECTIONS = f"""
+    FROM asked {each("evolved_posting posting", "posting.term = asked.term {chosen}")}
+    CROSS JOIN LATERAL (SELECT asked.base + asked.slope * posting.length AS value) AS norm
+"""
+_BEST_FIRST = "ORDER BY score DESC, passage_id"
+
+
+def search(
+    reader: Reader,
+    collection: Collection,
+    weights: Mapping[str, float],
+    limit: int,
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    evolved: bool = False,
+) -> dict[int, float]:
+    """The ``limit`` passages with the highest BM25 score, best first, equal ones in id order.
+
+    Args:
+        weights: the question's terms, each with its weight > 0: how often the question has it.
+        metadata: only passages whose metadata contain this; the statistics stay those of the whole collection.
+        evolved: count terms as often as evolved keys have them, where passages have some (``Focus.evolved``).
+
+    Returns:
+        passage -> score, > 0, in single precision. Passages that share no term with the question are absent.
+    """
+    best = best_by_words(filtered=bool(metadata), evolved=evolved)
+    rows = reader.rows(
+        f"WITH {question(evolved=evolved)} {best}",
+        parameters(collection, weights, limit=limit, metadata=Jsonb(dict(metadata or {}))),
+    )
+    return {row.passage_id: row.score for row in rows}
+
+
+def question(*, evolved: bool) -> str:
+    """Of a statement, the tables ``corpus`` and ``asked``: the question's terms with their places and weights.
+
+    Args:
+        evolved: with those that no base key has.
+    """
+    return _QUESTION.format(
+        columns="asked.term," if evolved else "",
+        terms=each("lexical_term term", "term.term = asked.term", outer=evolved),
+        held="coalesce(term.passage_count, 0)" if evolved else "term.passage_count",
+    )
+
+
+def best_by_words(*, filtered: bool, evolved: bool) -> str:
+    """The statement, after ``question``, of the %(limit)s passages with the highest score, best first.
+
+    The rarest terms are scanned, up to ``POSTINGS``; of the best that have one of them the other terms, if any are
+    left, are looked up. Where more passages share common words only than that, those are not found: they say
+    little, and to read all of them takes as long as the corpus is large. A filter, which may leave any passage,
+    scans all terms.
+    """
+    # Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
+    score = "sum(score)::real AS score"
+    if filtered:
+        return f"""
+            SELECT passage_id, score FROM (
+                SELECT passage_id, {score} FROM ({contributions("", evolved=evolved)}) AS said
+                GROUP BY passage_id OFFSET 0
+            ) AS found {each("passage p", "p.id = found.passage_id AND p.metadata @> %(metadata)s")}
+            {_BEST_FIRST} LIMIT %(limit)s
+        """
+    scanned, others = (
+        contributions(chosen, evolved=evolved).replace(
+            "FROM asked", f"FROM (SELECT * FROM asked WHERE {which}) AS asked"
+        )
+        for chosen, which in (("", "scanned"), ("ARRAY(SELECT passage_id FROM scanned)", "NOT scanned"))
+    )
+    return f"""
+        SELECT passage_id, {score} FROM (
+            WITH scanned AS MATERIALIZED (
+                SELECT passage_id, sum(score) AS score FROM ({scanned}) AS said GROUP BY passage_id
+                ORDER BY sum(score)::real DESC, passage_id
+                LIMIT %(limit)s * (SELECT CASE WHEN bool_and(scanned) THEN 1 ELSE {LOOKED_UP} END FROM asked)
+            )
+            SELECT passage_id, score FROM scanned UNION ALL SELECT passage_id, score FROM ({others}) AS said
+        ) AS said GROUP BY passage_id {_BEST_FIRST} LIMIT %(limit)s
+    """
+
+
+def contributions(passages: str, *, evolved: bool) -> str:
+    """The statement, after ``question``, of what each term adds to each passage: passage_id, place, score.
+
+    A term that has become more frequent comes twice.
+
+    Args:
+        passages: an array, to leave out all others; empty for none.
+    """
+    chosen = f"AND posting.passage_id = ANY({passages})" if passages else ""
+    base = f"SELECT posting.passage_id, asked.place, {_CONTRIBUTION} AS score {_POSTINGS.format(chosen=chosen)}"
+    if not evolved:
+        return base
+    return f"""
+        {base} UNION ALL
+        SELECT posting.passage_id, asked.place,
+               asked.weight * (posting.frequency / (posting.frequency + norm.value)
+                               - posting.base / (posting.base + norm.value))
+        {_CORRECTIONS.format(chosen=chosen)}
+    """
+
+
+def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """All passages of the collection, and term -> those that hold it, of one moment; unknown terms are absent."""
+    rows = reader.rows(
+        f"""
+        SELECT collection.passage_count AS passages, held.term, held.passage_count AS holding
+        FROM collection LEFT JOIN LATERAL (
+            SELECT term.term, term.passage_count
+            FROM {wanted("terms", "text")} {each("lexical_term term", "term.term = wanted.id")}
+        ) AS held ON true
+        WHERE collection.id = %(collection)s
+        """,
+        {"collection": collection.id, "terms": list(terms)},
+    )
+    return (rows[0].passages if rows else 0), {row.term: row.holding for row in rows if row.term is not None}
+
+
+def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], analyser: int) -> float:
+    """Make these passages' postings exactly the given ones, which come in place of what they had.
+
+    Args:
+        analyser: the version of the analysis that gave the terms, recorded with each passage.
+
+    Returns:
+        By how much the collection's length changed, for ``collections.add_counts``.
+    """
+    freed, emptied = _remove(writer, collection_id, [passage.passage_id for passage in passages])
+    containing = Counter(term for passage in passages for term in passage.frequencies)
+    ids = _count(writer, collection_id, containing)
+    lengths = [passage.length for passage in passages]  # once: it adds up all terms
+    postings = np.fromiter(
+        (
+            (ids[term], passage.passage_id, frequency, length)
+            for passage, length in zip(passages, lengths, strict=True)
+            for term, frequency in passage.frequencies.items()
+        ),
+        dtype=[("term", np.int64), ("passage", np.int64), ("frequency", np.float32), ("length", np.float32)],
+        count=containing.total(),
+    )
+    postings.sort(order=["term", "passage"])  # the index's order: neighbours go to the same page
+    writer.execute(
+        """
+        WITH posting AS (
+            SELECT * FROM unnest(
+                %(terms)s::bigint[], %(passages)s::bigint[], %(frequencies)s::real[], %(lengths)s::real[]
+            ) AS row(term_id, passage_id, frequency, length)
+        ), inserted AS (
+            INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length)
+            SELECT %(collection)s, posting.* FROM posting
+        )
+        INSERT INTO lexical_passage (collection_id, passage_id, analyser, length, term_ids)
+        SELECT %(collection)s, passage_id, %(analyser)s, max(length), array_agg(term_id)
+        FROM posting GROUP BY passage_id
+        """,
+        {
+            "collection": collection_id,
+            "terms": Numbers(postings["term"]),
+            "passages": Numbers(postings["passage"]),
+            "frequencies": Numbers(postings["frequency"]),
+            "lengths": Numbers(postings["length"]),
+            "analyser": analyser,
+        },
+    )
+    _forget_terms(writer, collection_id, emptied)
+    return sum(lengths) - freed
+
+
+def remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> float:
+    """Take passages out of the index, before they are deleted themselves.
+
+    Returns:
+        By how much the collection's length changed (<= 0), for ``collections.add_counts``.
+    """
+    freed, emptied = _remove(writer, collection_id, passages)
+    _forget_terms(writer, collection_id, emptied)
+    return -freed
+
+
+def parameters(collection: Collection, weights: Mapping[str, float], **more: Any) -> dict[str, Any]:
+    """What these statements take."""
+    return {
+        "collection": collection.id,
+        "k1": K1,
+        "b": B,
+        "postings": POSTINGS,
+        "terms": list(weights),
+        "weights": floats(weights.values()),
+        **more,
+    }
+
+
+def _remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> tuple[float, list[int]]:
+    """Remove the passages' postings, if they have any; their summed length, and the terms left with none."""
+    row = writer.row(
+        f"""
+        WITH old AS (
+            DELETE FROM lexical_passage held USING {WANTED}
+            WHERE held.collection_id = wanted.collection_id AND held.passage_id = wanted.id
+            RETURNING held.collection_id, held.passage_id, held.length, held.term_ids
+        ), gone AS MATERIALIZED (
+            SELECT old.collection_id, old.passage_id, term.id AS term_id
+            FROM old CROSS JOIN unnest(old.term_ids) AS term(id)
+        ), deleted AS (
+            DELETE FROM lexical_posting posting USING gone
+            WHERE posting.collection_id = gone.collection_id
+              AND posting.term_id = gone.term_id AND posting.passage_id = gone.passage_id
+        ), counted AS (
+            UPDATE lexical_term term SET passage_count = term.passage_count - lost.passages
+            FROM (SELECT collection_id, term_id, count(*) AS passages FROM gone GROUP BY 1, 2) AS lost
+            WHERE term.collection_id = lost.collection_id AND term.id = lost.term_id
+            RETURNING term.id, term.passage_count
+        )
+        SELECT (SELECT coalesce(sum(length::float8), 0) FROM old) AS freed,
+               (SELECT coalesce(array_agg(id ORDER BY id), '{{}}') FROM counted WHERE passage_count = 0) AS emptied
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return row.freed, row.emptied
+
+
+def _count(writer: Writer, collection_id: int, containing: Mapping[str, int]) -> dict[str, int]:
+    """Count that many more passages for each term, which is made where it is new; term -> id."""
+    names = sorted(containing)
+    rows = writer.rows(
+        """
+        INSERT INTO lexical_term AS held (collection_id, term, passage_count)
+        SELECT %(collection)s, row.* FROM unnest(%(terms)s::text[], %(counts)s::bigint[]) AS row
+        ON CONFLICT (collection_id, term) DO UPDATE SET passage_count = held.passage_count + excluded.passage_count
+        RETURNING term, id
+        """,
+        {"collection": collection_id, "terms": names, "counts": [containing[name] for name in names]},
+    )
+    return {row.term: row.id for row in rows}
+
+
+def _forget_terms(writer: Writer, collection_id: int, terms: Sequence[int]) -> None:
+    """Remove those of the given terms that no passage holds any more."""
+    if terms:
+        writer.execute(
+            f"""
+            DELETE FROM lexical_term term USING {WANTED}
+            WHERE term.collection_id = wanted.collection_id AND term.id = wanted.id AND term.passage_count = 0
+            """,
+            {"collection": collection_id, "ids": list(terms)},
+        )

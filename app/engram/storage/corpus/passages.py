@@ -1,0 +1,195 @@
+"""Passages, and their sentences as they are read."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from engram.storage.column_parameters import integers, received, vectors
+from engram.storage.corpus import current_vectors
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import WANTED, each, given, wanted
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPassage:
+    """A passage as the database has it, without its vectors."""
+
+    id: int
+    external_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSentence:
+    """A sentence as the database has it, without its vectors."""
+
+    id: int
+    passage_id: int
+    position: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRow:
+    """A passage to write."""
+
+    external_id: str
+    title: str | None
+    text: str
+    metadata: Mapping[str, Any]
+    content_hash: bytes
+    embedding: Vector
+
+
+def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) -> dict[str, tuple[int, bytes]]:
+    """External id -> (passage, content hash), for those that exist."""
+    if not external_ids:
+        return {}
+    rows = reader.rows(
+        f"""
+        SELECT p.external_id, p.id, p.content_hash
+        FROM {wanted("ids", "text")} {each("passage p", "p.external_id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(external_ids)},
+    )
+    return {row.external_id: (row.id, row.content_hash) for row in rows}
+
+
+def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[int, StoredPassage]:
+    """The given passages that exist."""
+    rows = reader.rows(
+        f"""
+        SELECT p.id, p.external_id, p.title, p.text, p.metadata
+        FROM {WANTED} {each("passage p", "p.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": integers(passages)},
+    )
+    return {row.id: StoredPassage(**row._asdict()) for row in rows}
+
+
+def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:
+    """Passages in the order of their external ids, those after ``after``."""
+    rows = reader.rows(
+        """
+        SELECT p.id, p.external_id, p.title, p.text, p.metadata
+        FROM passage p
+        WHERE p.collection_id = %(collection)s AND p.external_id > %(after)s
+        ORDER BY p.collection_id, p.external_id
+        LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after or "", "limit": limit},
+    )
+    return [StoredPassage(**row._asdict()) for row in rows]
+
+
+def sample(reader: Reader, collection_id: int, limit: int) -> list[tuple[str | None, str]]:
+    """Title and text of up to ``limit`` passages, always the same ones of the same corpus: by content hash."""
+    rows = reader.rows(
+        """
+        SELECT p.title, p.text FROM passage p WHERE p.collection_id = %(collection)s
+        ORDER BY p.content_hash, p.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "limit": limit},
+    )
+    return [(row.title, row.text) for row in rows]
+
+
+def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
+    """All sentences of the given passages, in reading order."""
+    if not passages:
+        return []
+    rows = reader.rows(
+        f"""
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
+        ORDER BY s.passage_id, s.position, s.id
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return [StoredSentence(**row._asdict()) for row in rows]
+
+
+def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]) -> dict[int, StoredSentence]:
+    """The given sentences that exist."""
+    rows = reader.rows(
+        f"""
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return {row.id: StoredSentence(**row._asdict()) for row in rows}
+
+
+def holders(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, int]:
+    """Sentence -> its passage, of the given sentences that exist."""
+    row = reader.row(
+        f"""
+        SELECT array_send(array_agg(s.id)) AS ids, array_send(array_agg(s.passage_id)) AS passages
+        FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": integers(sentences)},
+    )
+    return dict(zip(received(row.ids, np.int64).tolist(), received(row.passages, np.int64).tolist(), strict=True))
+
+
+def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -> dict[str, int]:
+    """Write passages by external id; external id -> passage."""
+    rows = writer.rows(
+        """
+        INSERT INTO passage (collection_id, external_id, title, text, metadata, content_hash, embedding,
+                             updated_at)
+        SELECT %(collection)s, row.*, now() FROM unnest(
+            %(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(metadata)s::jsonb[],
+            %(hashes)s::bytea[], %(embeddings)s::vector[]
+        ) AS row
+        ON CONFLICT (collection_id, external_id) DO UPDATE SET
+            title = excluded.title, text = excluded.text, metadata = excluded.metadata,
+            content_hash = excluded.content_hash, embedding = excluded.embedding,
+            updated_at = excluded.updated_at
+        RETURNING external_id, id
+        """,
+        {
+            "collection": collection_id,
+            "external_ids": [row.external_id for row in passages],
+            "titles": [row.title for row in passages],
+            "texts": [row.text for row in passages],
+            "metadata": [Jsonb(dict(row.metadata)) for row in passages],
+            "hashes": [row.content_hash for row in passages],
+            "embeddings": vectors([row.embedding for row in passages]),
+        },
+    )
+    current_vectors.base_keys_changed(writer, collection_id)
+    return {row.external_id: row.id for row in rows}
+
+
+def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapping[str, Any]]) -> int:
+    """Replace the metadata of passages where they differ; of how many they did."""
+    return writer.execute(
+        f"""
+        UPDATE passage SET metadata = new.metadata, updated_at = now()
+        FROM {given("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS given(id, metadata)")}
+        WHERE passage.collection_id = new.collection_id AND passage.id = new.id
+          AND passage.metadata <> new.metadata
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(metadata),
+            "metadata": [Jsonb(dict(one)) for one in metadata.values()],
+        },
+    )
+
+
+def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
+    """Remove a passage whose sentences and postings are gone already."""
+    writer.execute(
+        "DELETE FROM passage WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": passage_id},
+    )
+    current_vectors.base_keys_changed(writer, collection_id)

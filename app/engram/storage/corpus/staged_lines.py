@@ -1,0 +1,116 @@
+"""Lines of an ingest: accepted ones wait in Postgres and leave in the transaction that ingests them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from engram.core.text.sizes import fitting
+from engram.storage.database import Reader, Writer
+
+PAGE = 16
+"""Lines that are read at once: each may have 4 MiB."""
+
+
+def add(
+    writer: Writer,
+    collection_id: int,
+    job: UUID,
+    lines: Sequence[tuple[int, Mapping[str, Any]]],
+    errors: Sequence[tuple[int, str]],
+) -> None:
+    """Stage accepted lines and record rejected ones with their reasons."""
+    parameters = {"collection": collection_id, "job": job}
+    if lines:
+        writer.execute(
+            """
+            INSERT INTO ingest_line (collection_id, job_id, line, passage)
+            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(passages)s::jsonb[]) AS row
+            """,
+            parameters
+            | {"lines": [line for line, _ in lines], "passages": [Jsonb(dict(body)) for _, body in lines]},
+        )
+    if errors:
+        writer.execute(
+            """
+            INSERT INTO ingest_error (collection_id, job_id, line, reason)
+            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(reasons)s::text[]) AS row
+            """,
+            parameters | {"lines": [line for line, _ in errors], "reasons": [reason for _, reason in errors]},
+        )
+
+
+def following(
+    reader: Reader, collection_id: int, job: UUID, after: int, limit: int, characters: int
+) -> list[tuple[int, dict[str, Any]]]:
+    """The next staged lines after line ``after``, in line order: with ``characters`` in all at most, or one."""
+    lines: list[tuple[int, dict[str, Any]]] = []
+    sizes: list[int] = []
+    while len(lines) < limit and fitting(sizes, characters) == len(sizes):
+        rows = reader.rows(
+            """
+            SELECT line, passage, length(passage::text) AS size FROM ingest_line
+            WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
+            ORDER BY line LIMIT %(limit)s
+            """,
+            {
+                "collection": collection_id,
+                "job": job,
+                "after": lines[-1][0] if lines else after,
+                "limit": min(PAGE, limit - len(lines)),
+            },
+        )
+        lines += [(row.line, row.passage) for row in rows]
+        sizes += [row.size for row in rows]
+        if len(rows) < PAGE:
+            break
+    return lines[: fitting(sizes, characters)]
+
+
+def replaced(reader: Reader, collection_id: int, job: UUID, source: str) -> list[int]:
+    """Ids of the passages of a document that are not among the job's staged lines."""
+    rows = reader.rows(
+        """
+        SELECT p.id FROM passage p
+        WHERE p.collection_id = %(collection)s AND starts_with(p.external_id, %(prefix)s) AND NOT EXISTS (
+            SELECT FROM ingest_line l
+            WHERE l.collection_id = p.collection_id AND l.job_id = %(job)s AND l.passage ->> 'id' = p.external_id
+        )
+        ORDER BY p.id
+        """,
+        {"collection": collection_id, "job": job, "prefix": f"{source}#"},
+    )
+    return [row.id for row in rows]
+
+
+def take(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:
+    """Take ingested lines off the job, in the transaction that ingested them."""
+    writer.execute(
+        """
+        DELETE FROM ingest_line
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line = ANY(%(lines)s)
+        """,
+        {"collection": collection_id, "job": job, "lines": list(lines)},
+    )
+
+
+def let_go(writer: Writer, collection_id: int, job: UUID) -> None:
+    """Forget the lines of a job that ended before it came to them."""
+    writer.execute(
+        "DELETE FROM ingest_line WHERE collection_id = %(collection)s AND job_id = %(job)s",
+        {"collection": collection_id, "job": job},
+    )
+
+
+def errors(reader: Reader, collection_id: int, job: UUID, after: int, limit: int) -> list[tuple[int, str]]:
+    """(line, reason) of rejected lines, in line order, those after line ``after``."""
+    rows = reader.rows(
+        """
+        SELECT line, reason FROM ingest_error
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
+        ORDER BY line LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "job": job, "after": after, "limit": limit},
+    )
+    return [(row.line, row.reason) for row in rows]

@@ -1,0 +1,394 @@
+"""Connections to Postgres: the only place that opens, commits and rolls back.
+
+A ``Reader`` runs statements that change nothing, each on its own snapshot or all on one; the server enforces it. A
+``Writer`` is one transaction: it commits when its block ends and rolls back when the block raises. An
+``Administrator`` runs what Postgres refuses inside a transaction, for as long as it takes.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+from psycopg import ClientCursor, Connection, Error
+from sqlalchemy import Connection as SqlConnection
+from sqlalchemy import NullPool, QueuePool, create_engine, exc, make_url
+
+from engram.context import deadline, tenancy
+from engram.context.errors import ConfigurationError
+from engram.storage import replica
+from engram.storage.column_parameters import placed
+from engram.storage.connection_pools import CONNECT_TIMEOUT_SECONDS, DISTRIBUTED, Sending, pooled, with_driver
+from engram.storage.postgres_errors import explained
+from engram.storage.replica import Replica
+from engram.storage.row_lookups import of_one_node
+from engram.storage.statement_timeouts import timed
+
+Parameters = Mapping[str, Any] | None
+POOL_TIMEOUT_SECONDS = 10.0
+CANCEL_POLL_SECONDS = 0.2
+SERVES = "serves"
+TENANT_ROLE = "engram_tenant"
+"""What a tenant's connections are: row security holds for it, and it sees no keys."""
+_SERVE = "SELECT set_config('engram.tenant', %s, false), set_config('role', %s, false)"
+
+
+class Reader:
+    """Runs statements that change nothing.
+
+    It sends them by the driver: SQLAlchemy, which lends the connection and ends its transaction, would take as long
+    to describe the rows of each as the driver takes to fetch them.
+    """
+
+    def __init__(self, connection: SqlConnection) -> None:
+        self._connection = connection
+        self._driver: Connection[Any] = cast("Any", connection.connection.driver_connection)
+
+    @property
+    def distributed(self) -> bool:
+        """Whether a coordinator of Citus is asked, which does not run every statement that Postgres does."""
+        return bool(self._connection.info.get(DISTRIBUTED))
+
+    def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
+        """All rows of ``statement``, named tuples, whose parameters are written ``%(name)s``."""
+        deadline.check()
+        with self._refusals(statement):
+            return self._send(statement, parameters).fetchall()
+
+    def row(self, statement: str, parameters: Parameters = None) -> Any:
+        """The first row, or None."""
+        deadline.check()
+        with self._refusals(statement):
+            return self._send(statement, parameters).fetchone()
+
+    def scalar(self, statement: str, parameters: Parameters = None) -> Any:
+        """The first column of the first row, or None."""
+        row = self.row(statement, parameters)
+        return None if row is None else row[0]
+
+    def _send(self, statement: str, parameters: Parameters) -> Sending:
+        text, names = placed(of_one_node(statement) if self.distributed else statement)
+        given = parameters or {}
+        return Sending(self._driver).execute(text, [given[name] for name in names])
+
+    @contextmanager
+    def _refusals(self, statement: str | None) -> Iterator[None]:
+        """What the driver raises in the block as SQLAlchemy does, which then knows of a connection that is lost."""
+        try:
+            yield
+        except Error as error:
+            lost = self._driver.closed
+            if lost:
+                self._connection.invalidate(error)
+            raise exc.DBAPIError.instance(statement, None, error, Error, connection_invalidated=lost) from error
+
+
+class Writer(Reader):
+    """One transaction, or one statement that is a transaction."""
+
+    def execute(self, statement: str, parameters: Parameters = None) -> int:
+        """Run a statement that returns no rows; the number of rows it touched, -1 while that is not waited for."""
+        with self._refusals(statement):
+            return self._send(statement, parameters).rowcount
+
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """A block that does not wait for what it has executed: it goes on while Postgres is at that.
+
+        What it reads it waits for, and for all before it; so the block does before what is long in Postgres what
+        it has to read, and after it what is long here. A statement that is refused makes a later one raise, or the
+        end of the block.
+        """
+        with self._refusals(None), self._driver.pipeline():
+            yield
+
+
+class Administrator(Reader):
+    """Runs statements outside any transaction, each for as long as it takes."""
+
+    def execute(self, statement: str) -> None:
+        """Run a statement that returns no rows."""
+        with self._refusals(statement):
+            self._send(statement, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Connections that are lent, and how many may be."""
+
+    in_use: int
+    size: int
+
+
+class Database:
+    """Two pools onto one Postgres, one of which cannot write, and perhaps one onto a replica of it."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 10,
+        statement_timeout_seconds: float = 30.0,
+        hnsw_ef_search: int = 100,
+        row_security: bool = False,
+        replica_url: str | None = None,
+        replica_lag_seconds: float = 10.0,
+        replica_wait_seconds: float = 0.25,
+    ) -> None:
+        self._url = url
+        self._row_security = row_security
+        settings = {
+            "statement_timeout": f"{statement_timeout_seconds * 1000:.0f}",
+            # Sooner, so that waiting for somebody is told from taking too long oneself.
+            "lock_timeout": f"{statement_timeout_seconds * 800:.0f}",
+            "idle_in_transaction_session_timeout": "60s",
+            "jit": "off",
+            # A plan is made for any collection and any number of ids. One made for the values at hand goes by what
+            # statistics say of that collection: of one that came since, that it is empty, so that any index seems
+            # as good as the one that holds the key, for the look-up of a single row and a foreign key as well.
+            "plan_cache_mode": "force_generic_plan",
+            # And it outlives the smallness of the table it was made for, which is cheapest read from end to end.
+            "enable_seqscan": "off",
+            "hnsw.ef_search": str(hnsw_ef_search),
+            # Strict order throws away what a later round of the scan finds nearer than an earlier one did, which is
+            # much where many collections share an index: whoever needs an order sorts.
+            "hnsw.iterative_scan": "relaxed_order",
+        }
+        pool = {
+            "pool_size": pool_size,
+            "max_overflow": 0,
+            "pool_timeout": POOL_TIMEOUT_SECONDS,
+            "pool_use_lifo": True,
+        }
+        reading = settings | {"default_transaction_read_only": "on"}
+        self._writers = pooled(url, settings, **pool)
+        self._single_writers = self._writers.execution_options(isolation_level="AUTOCOMMIT")
+        readers = pooled(url, reading, **pool)
+        self._readers = readers.execution_options(isolation_level="AUTOCOMMIT")
+        self._snapshots = readers.execution_options(isolation_level="REPEATABLE READ")
+        self.replica = (
+            None
+            if replica_url is None
+            else Replica(
+                replica_url, url, reading, pool, lag_seconds=replica_lag_seconds, wait_seconds=replica_wait_seconds
+            )
+        )
+        self._locks = pooled(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
+        patient = pooled(url, settings | {"statement_timeout": "0"}, poolclass=NullPool)
+        self._administrators = patient.execution_options(isolation_level="AUTOCOMMIT")
+        self._long_writers = patient.execution_options(isolation_level="REPEATABLE READ")
+
+    @contextmanager
+    def read(self) -> Iterator[Reader]:
+        """A reader for the block: on the replica where ``replica.up_to`` says so, as of ``snapshot``.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached or gave up on the statement.
+        """
+        on = self.replica if replica.wanted() is not None else None
+        with (
+            explained(),
+            self._readers.connect() if on is None else on.reader() as connection,
+            timed(connection),
+        ):
+            self._serve(connection)
+            yield Reader(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Reader]:
+        """A reader all of whose statements see the database as it is now; it locks nothing.
+
+        The server keeps what is deleted meanwhile until the block ends, so it should end within minutes.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached or gave up on a statement.
+        """
+        on = self.replica if replica.wanted() is not None else None
+        with (
+            explained(),
+            self._snapshots.connect() if on is None else on.snapshot() as connection,
+            timed(connection),
+        ):
+            self._serve(connection)
+            connection.begin()
+            yield Reader(connection)
+            # A rollback has the driver forget its prepared statements, which are then planned anew each time:
+            # a third of what a query costs.
+            connection.commit()
+
+    @contextmanager
+    def write(self) -> Iterator[Writer]:
+        """One transaction for the block, committed at its end, rolled back if it raises.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached, was lost, or has no room left; nothing was written, or,
+                if it was lost just as it committed, all of it.
+            NotFoundError: what the rows belong to was deleted meanwhile; nothing was written.
+        """
+        with explained(writing=True), self._writers.connect() as connection:
+            self._serve(connection)
+            connection.begin()
+            yield Writer(connection)
+            connection.commit()
+
+    @contextmanager
+    def write_once(self) -> Iterator[Writer]:
+        """A writer for one statement, committed as it ends: a third of the round trips of ``write``.
+
+        Raises:
+            UnavailableError, NotFoundError: as ``write``.
+        """
+        with explained(writing=True), self._single_writers.connect() as connection:
+            self._serve(connection)
+            yield Writer(connection)
+
+    @contextmanager
+    def write_long(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Writer]:
+        """As ``write``, on one snapshot, on a connection of its own and without a statement timeout.
+
+        For what touches rows that nobody else does: it cannot change what others changed since the block began.
+        The server keeps what is deleted meanwhile until the block ends, so it should end within minutes.
+
+        Args:
+            should_stop: polled; once true, whatever statement runs in the block is cancelled.
+
+        Raises:
+            UnavailableError: as ``write``, or it was told to stop; nothing was written.
+        """
+        with explained(writing=True), self._long_writers.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            connection.begin()
+            with _cancelled_when(should_stop, driver):
+                yield Writer(connection)
+            connection.commit()
+
+    @contextmanager
+    def administer(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Administrator]:
+        """An administrator for the block, on a connection of its own without a statement timeout.
+
+        Args:
+            should_stop: polled; once true, whatever statement runs in the block is cancelled.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached, has no room left, or was told to stop.
+        """
+        with explained(), self._administrators.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            with _cancelled_when(should_stop, driver):
+                yield Administrator(connection)
+
+    @contextmanager
+    def hold_lock(self, name: str) -> Iterator[bool]:
+        """Try to be the only process that holds ``name`` for the block; whether it is.
+
+        The lock lives in its own connection, so a killed process lets go at once. The connection is no pooled
+        one, so whoever holds a lock cannot starve the block of connections.
+        """
+        with explained(), self._locks.connect() as connection:
+            reader = Reader(connection)
+            key = {"name": name}
+            held = bool(reader.scalar("SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))", key))
+            try:
+                yield held
+            finally:
+                if held and not connection.invalidated:
+                    reader.scalar("SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))", key)
+
+    @contextmanager
+    def inspected(self) -> Iterator[SqlConnection]:
+        """A connection that cannot write, for tools that compare schemas.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached.
+        """
+        engine = create_engine(with_driver(self._url), poolclass=NullPool)  # results as tools expect them
+        with explained(), engine.connect().execution_options(postgresql_readonly=True) as connection:
+            yield connection
+
+    def position(self) -> tuple[int, int]:
+        """Whose log it is, and how long by now, in bytes: all that was committed so far stands in it."""
+        with self.read() as reader:
+            system, end = reader.row(replica.PRIMARY)
+        return system, end
+
+    def pools(self) -> Mapping[str, Pool]:
+        """What of each pool is lent."""
+        pools = {"write": self._writers.pool, "read": self._readers.pool}
+        if self.replica is not None:
+            pools["replica"] = self.replica.pool
+        return {
+            name: Pool(pool.checkedout(), pool.size())
+            for name, pool in pools.items()
+            if isinstance(pool, QueuePool)
+        }
+
+    @property
+    def address(self) -> str:
+        """Where it is, as a person would say it."""
+        return address(self._url)
+
+    def check_row_security(self) -> None:
+        """See that connections can serve single tenants.
+
+        Raises:
+            ConfigurationError: the role for that is not there, or not this one's to take.
+        """
+        with self.read() as reader:
+            if reader.distributed:
+                raise ConfigurationError("ENGRAM_ROW_SECURITY does not go with Citus: no policy may ask a table.")
+            role = reader.scalar("SELECT rolname FROM pg_roles WHERE rolname = %(role)s", {"role": TENANT_ROLE})
+            if role is None or not reader.scalar("SELECT pg_has_role(%(role)s, 'MEMBER')", {"role": TENANT_ROLE}):
+                raise ConfigurationError(
+                    f"ENGRAM_ROW_SECURITY needs the role {TENANT_ROLE}, and that it is granted to this one."
+                )
+
+    def _serve(self, connection: SqlConnection) -> None:
+        """Have the connection see what the present tenant may, before its transaction begins.
+
+        It stays so when it goes back to the pool: as long as one tenant asks, nothing is sent.
+        """
+        tenant = tenancy.current() if self._row_security else None
+        if connection.info.get(SERVES) == tenant:
+            return
+        driver: Any = connection.connection.driver_connection
+        autocommit, driver.autocommit = driver.autocommit, True
+        role = "none" if tenant is None else TENANT_ROLE
+        with ClientCursor(driver) as cursor:
+            cursor.execute(_SERVE, (tenant or "", role))
+        driver.autocommit = autocommit
+        connection.info[SERVES] = tenant
+
+    def close(self) -> None:
+        """Close every pooled connection."""
+        self._writers.dispose()
+        self._readers.dispose()
+        if self.replica is not None:
+            self.replica.close()
+
+
+def address(database_url: str) -> str:
+    """Where a database is, as a person would say it: its name and its host or the folder of its socket."""
+    url = make_url(database_url)
+    host = url.host or url.query.get("host") or "the default host"
+    return f"database {url.database or 'of the default name'} at {host}"
+
+
+@contextmanager
+def _cancelled_when(should_stop: Callable[[], bool], connection: Connection[Any]) -> Iterator[None]:
+    over = threading.Event()
+
+    def watch() -> None:
+        # Again and again: a request that arrives between two statements cancels neither.
+        while not over.wait(CANCEL_POLL_SECONDS):
+            if should_stop():
+                with suppress(Error):  # the server is gone, as the statement itself will say
+                    connection.cancel_safe(timeout=CONNECT_TIMEOUT_SECONDS)
+
+    watcher = threading.Thread(target=watch, name="cancel", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()

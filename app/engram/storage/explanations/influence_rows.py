@@ -1,0 +1,318 @@
+"""The log as an explanation of an answer reads it: the strongest verdicts behind what a query came upon."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from engram.core.ranking.ranking_weights import Believed, Evidence
+from engram.storage.database import Reader
+from engram.storage.feedback_log.audit_rows import evidence_of
+from engram.storage.judge_days import DAY
+from engram.storage.retrieval.nearest_neighbours import nearness
+from engram.storage.retrieval.query_focus import Focus
+from engram.storage.row_lookups import WANTED, each, wanted
+
+_APPLIED = each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")
+_OF_SENTENCE = each("memory_audit audit", "audit.sentence_id = wanted.id")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCause:
+    """An applied event: whose it is, on which question, and when it was applied."""
+
+    event_id: int
+    judge: str
+    question: str
+    applied_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """An event that moved a sentence's memory; ``total`` is how many did."""
+
+    sentence_id: int
+    event_id: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A sentence whose memory some of the given events moved, and how many steps its memories took in all."""
+
+    sentence_id: int
+    steps: int
+    events: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class NearQuestion:
+    """A past question near to the present one; ``events`` taught it, in ``steps`` steps of its supports."""
+
+    id: int
+    text: str
+    similarity: float
+    events: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a sentence stands.
+
+    Attributes:
+        similarity: cosine with the question.
+        shares_entity: whether it names an entity of the question.
+        passing: whether the query's filter lets its passage through.
+    """
+
+    sentence_id: int
+    passage_id: int
+    similarity: float
+    shares_entity: bool
+    passing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTerm:
+    """What an event says of the ranking weights; ``cap``: how many of its judge's of that day count, None: all.
+
+    ``contested``: it goes against what other judges said, and does not count.
+    """
+
+    event_id: int
+    judge: str
+    day: str
+    cap: int | None
+    counted: bool
+    contested: bool
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An evolved key as it serves: cosines with what keys are compared with, and its units, best first."""
+
+    passage_id: int
+    similarity: float
+    base_similarity: float
+    units: list[int]
+    scores: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A verdict that brought a passage's unit, of ``total``."""
+
+    passage_id: int
+    unit_id: int
+    event_id: int
+    gain: float
+    weight: float
+    total: int
+
+
+def strongest_movers(
+    reader: Reader, collection_id: int, sentences: Sequence[int], channels: Sequence[str], limit: int
+) -> list[Mover]:
+    """The ``limit`` events of each sentence that moved its memory most as they came, the strongest of each first.
+
+    By gain times residual; of equals the latest.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT sentence_id, event_id, total FROM (
+            SELECT moved.*, count(*) OVER (PARTITION BY sentence_id) AS total, row_number() OVER (
+                PARTITION BY sentence_id ORDER BY strength DESC, applied_sequence DESC
+            ) AS place
+            FROM (
+                SELECT audit.sentence_id, audit.event_id, event.applied_sequence,
+                       sum(audit.gain * abs(audit.residual)) AS strength
+                FROM {WANTED} {_OF_SENTENCE} {_APPLIED}
+                WHERE audit.channel = ANY(%(channels)s)
+                GROUP BY audit.sentence_id, audit.event_id, event.applied_sequence
+            ) AS moved
+        ) AS ranked WHERE place <= %(limit)s ORDER BY place, sentence_id
+        """,
+        {"collection": collection_id, "ids": list(sentences), "channels": list(channels), "limit": limit},
+    )
+    return [Mover(**row._asdict()) for row in rows]
+
+
+def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences: Sequence[int]) -> list[Touched]:
+    """Those of the sentences whose memories the events moved, in id order."""
+    rows = reader.rows(
+        f"""
+        SELECT audit.sentence_id, count(*) AS steps,
+               array_agg(DISTINCT audit.event_id) FILTER (WHERE audit.event_id = ANY(%(events)s)) AS events
+        FROM {WANTED} {_OF_SENTENCE} {_APPLIED}
+        WHERE audit.channel IN ('task', 'time')
+        GROUP BY audit.sentence_id HAVING bool_or(audit.event_id = ANY(%(events)s)) ORDER BY audit.sentence_id
+        """,
+        {"collection": collection_id, "ids": list(sentences), "events": list(events)},
+    )
+    return [Touched(**row._asdict()) for row in rows]
+
+
+def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
+    """Those of the ``limit`` nearest past questions whose cosine is at least ``gate``, nearest first."""
+    past = nearness(focus.collection, "question", "embedding", "%(q)s")
+    rows = reader.rows(
+        f"""
+        SELECT near.id, near.text, near.similarity, (
+                   SELECT count(*) FROM feedback_event event
+                   WHERE event.collection_id = %(collection)s AND event.question_id = near.id
+                     AND event.status = 'applied'
+               ) AS events, (
+                   SELECT count(*) FROM feedback_event event
+                   {each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'")}
+                   WHERE event.collection_id = %(collection)s AND event.question_id = near.id
+                     AND event.status = 'applied'
+               ) AS steps
+        FROM (
+            SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
+            WHERE {past.rows} ORDER BY {past.order} LIMIT %(limit)s
+        ) AS near
+        WHERE near.similarity >= %(gate)s ORDER BY near.similarity DESC, near.id
+        """,
+        focus.parameters(gate=gate, limit=limit),
+    )
+    return [NearQuestion(**row._asdict()) for row in rows]
+
+
+def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]) -> dict[int, Placed]:
+    """Sentence -> where it stands, of those that exist."""
+    rows = reader.rows(
+        f"""
+        SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> %(q)s) AS similarity,
+               named.shared > 0 AS shares_entity, p.metadata @> %(metadata)s AS passing
+        FROM {WANTED} {each("sentence s", "s.id = wanted.id")} {each("passage p", "p.id = s.passage_id")}
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS shared FROM entity_sentence link
+            WHERE link.collection_id = %(collection)s AND link.sentence_id = s.id
+              AND link.entity_id = ANY(%(entities)s::bigint[])
+        ) AS named
+        """,
+        focus.parameters(entities=list(entities), ids=list(sentences)),
+    )
+    return {row.sentence_id: Placed(**row._asdict()) for row in rows}
+
+
+def latest_terms(reader: Reader, collection_id: int, believed: Believed, limit: int) -> list[LoggedTerm]:
+    """What the ``limit`` latest events say of a model's weights, in the order of application."""
+    rows = reader.rows(
+        f"""
+        SELECT audit.event_id, event.judge, {DAY} AS day,
+               event.daily_comparisons, audit.counted, audit.contested, audit.information,
+               audit.precision
+        FROM ranking_audit audit {_APPLIED}
+        WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
+        ORDER BY event.applied_sequence DESC LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "limit": limit, **asdict(believed)},
+    )
+    return [
+        LoggedTerm(
+            event_id=row.event_id,
+            judge=row.judge,
+            day=row.day,
+            cap=row.daily_comparisons,
+            counted=row.counted,
+            contested=row.contested,
+            evidence=evidence_of(row),
+        )
+        for row in reversed(rows)
+    ]
+
+
+def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, int]:
+    """Event -> the question that it taught, of applied events."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, event.question_id FROM {WANTED} {each("feedback_event event", "event.id = wanted.id")}
+        WHERE event.status = 'applied' AND event.question_id IS NOT NULL
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row.id: row.question_id for row in rows}
+
+
+def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, LoggedCause]:
+    """Event -> who judged which question when, of applied events."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, event.judge, judged.question, event.applied_at FROM {WANTED}
+        {each("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
+        {each("judged_query judged", "judged.id = event.query_id")}
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row.id: LoggedCause(row.id, row.judge, row.question, row.applied_at) for row in rows}
+
+
+def judged_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, str]:
+    """Event -> the question that was judged, of whatever became of the event."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, judged.question FROM {WANTED} {each("feedback_event event", "event.id = wanted.id")}
+        {each("judged_query judged", "judged.id = event.query_id")}
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row.id: row.question for row in rows}
+
+
+def question_texts(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, str]:
+    """Question -> its text, of those that verdicts still teach."""
+    rows = reader.rows(
+        f"SELECT q.id, q.text FROM {WANTED} {each('question q', 'q.id = wanted.id')}",
+        {"collection": collection_id, "ids": list(questions)},
+    )
+    return {row.id: row.text for row in rows}
+
+
+def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served]:
+    """The evolved keys of these passages, of those that have one."""
+    rows = reader.rows(
+        f"""
+        SELECT p.id AS passage_id, -(key.vector <#> %(key)s) AS similarity,
+               -(p.embedding <#> %(key)s) AS base_similarity, key.units, key.scores
+        FROM {WANTED} {each("passage_key key", "key.passage_id = wanted.id")}
+        {each("passage p", "p.id = wanted.id")} ORDER BY p.id
+        """,
+        focus.parameters(ids=list(passages)),
+    )
+    return [Served(**row._asdict()) for row in rows]
+
+
+def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Unit -> method and text."""
+    unit = each("expansion_unit unit", "unit.id = wanted.id")
+    rows = reader.rows(
+        f"SELECT unit.id, unit.method, unit.text FROM {WANTED} {unit}",
+        {"collection": collection_id, "ids": list(units)},
+    )
+    return {row.id: (row.method, row.text) for row in rows}
+
+
+def bringers(
+    reader: Reader, collection_id: int, passages: Sequence[int], units: Sequence[int], limit: int
+) -> list[Brought]:
+    """The ``limit`` verdicts that credit each (passage, unit) most, of those that were taken in, best first."""
+    rows = reader.rows(
+        f"""
+        SELECT passage_id, unit_id, event_id, gain, weight, total FROM (
+            SELECT credit.passage_id, credit.unit_id, credit.event_id, credit.gain, credit.weight,
+                   count(*) OVER (PARTITION BY credit.passage_id, credit.unit_id) AS total,
+                   row_number() OVER (
+                       PARTITION BY credit.passage_id, credit.unit_id
+                       ORDER BY credit.gain * credit.weight DESC, credit.event_id DESC
+                   ) AS place
+            FROM {wanted("passages")} {each("key_credit credit", "credit.passage_id = wanted.id")}
+            {each("key_evidence evidence", "evidence.event_id = credit.event_id")}
+            {each("key_generation generation", "generation.number = evidence.generation AND generation.active")}
+            WHERE credit.unit_id = ANY(%(units)s) AND credit.weight > 0
+        ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, unit_id, place
+        """,
+        {"collection": collection_id, "passages": list(passages), "units": list(units), "limit": limit},
+    )
+    return [Brought(**row._asdict()) for row in rows]

@@ -1,0 +1,298 @@
+"""What is believed of facts: groups that bear on each other as they are read for a replay, and what came of it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from engram.core.filter.judge_standing import FULL, NEWCOMERS
+from engram.core.knowledge.beliefs import Fact, Group, Kind, Move, Word
+from engram.core.knowledge.claims import Claim, Days
+from engram.storage.column_parameters import floats, integers
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import WANTED, each, given, wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What tells a group apart; of a predicate that is not functional, the object as well."""
+
+    graph_id: int
+    subject_id: int
+    predicate: str
+    object_id: int
+    object_key: str
+    functional: bool
+
+
+def keys_of(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[Key]:
+    """The groups of these facts."""
+    rows = reader.rows(
+        f"""
+        SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, coalesce(p.functional, false) AS functional,
+               CASE WHEN coalesce(p.functional, false) THEN 0 ELSE f.object_id END AS object_id,
+               CASE WHEN coalesce(p.functional, false) THEN '' ELSE f.object_key END AS object_key
+        FROM {WANTED} {each("fact f", "f.id = wanted.id")}
+        {each("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
+        """,
+        {"collection": collection_id, "ids": sorted(set(facts))},
+    )
+    return {Key(**row._asdict()) for row in rows}
+
+
+def groups(reader: Reader, collection_id: int, keys: Iterable[Key]) -> list[Group]:
+    """The facts of these groups, in id order, and all that was said of them, in its order; no empty group."""
+    held = list(keys)
+    claims: dict[Key, list[Claim]] = defaultdict(list)
+    found: dict[int, Key] = {}
+    for row in _members(reader, collection_id, held):
+        key = held[row.n - 1]
+        claims[key].append(Claim(row.id, _object(row), row.valid_from, row.valid_to))
+        found[row.id] = key
+    words: dict[Key, list[Word]] = defaultdict(list)
+    for word in sorted(
+        [*_sources(reader, collection_id, found), *_events(reader, collection_id, found)],
+        key=lambda word: word.sequence,
+    ):
+        words[found[word.fact_id]].append(word)
+    return [
+        Group(sorted(rows, key=lambda claim: claim.fact_id), words[key], key.functional)
+        for key, rows in claims.items()
+    ]
+
+
+def _members(reader: Reader, collection_id: int, keys: Sequence[Key]) -> Sequence[Any]:
+    member = "f.id, f.object_id, f.object_key, f.object_kind, f.valid_from, f.valid_to"
+    by_object = "f.object_id = key.object_id AND f.subject_id = key.subject_id AND f.predicate = key.predicate"
+    return reader.rows(
+        f"""
+        WITH key AS MATERIALIZED (
+            SELECT * FROM unnest(%(subjects)s::bigint[], %(predicates)s::text[], %(objects)s::bigint[],
+                                 %(keys)s::text[], %(functional)s::boolean[])
+                WITH ORDINALITY AS key(subject_id, predicate, object_id, object_key, functional, n)
+        )
+        SELECT key.n, {member} FROM key
+        {each("fact f", "f.subject_id = key.subject_id AND f.predicate = key.predicate")}
+        WHERE key.functional OR (key.object_id = 0 AND f.object_key = key.object_key AND f.object_id = 0)
+        UNION ALL
+        SELECT key.n, {member} FROM key {each("fact f", by_object)}
+        WHERE NOT key.functional AND key.object_id <> 0
+        """,
+        {
+            "collection": collection_id,
+            "subjects": integers(key.subject_id for key in keys),
+            "predicates": [key.predicate for key in keys],
+            "objects": integers(key.object_id for key in keys),
+            "keys": [key.object_key for key in keys],
+            "functional": [key.functional for key in keys],
+        },
+    )
+
+
+def object_key(kind: str, text: str, days: Days | None, normalised: str) -> str:
+    """What equal objects that are no entities share: of a date the days that it covers."""
+    return normalised if kind != "date" or days is None else f"{days.start}/{days.end}"
+
+
+def _object(row: Any) -> object:
+    if row.object_id:
+        return row.object_id
+    if row.object_kind == "date":
+        start, found, end = row.object_key.partition("/")
+        if found and start.isdigit() and end.isdigit():
+            return Days(int(start), int(end))
+    return row.object_key
+
+
+def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Word]:
+    rows = reader.rows(
+        f"""
+        SELECT s.fact_id, s.sequence, s.passage_id, said.source, s.learned_at, s.observation_noise_positive,
+               s.observation_noise_negative, s.process_noise, left_by.sequence AS withdrawn,
+               left_by.received_at AS withdrawn_at
+        FROM {WANTED} {each("fact_source s", "s.fact_id = wanted.id")}
+        {each("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
+        {each("fact_statement said", "said.id = s.statement_id", outer=True)}
+        """,
+        {"collection": collection_id, "ids": list(facts)},
+    )
+    return [
+        Word(
+            sequence=row.sequence,
+            fact_id=row.fact_id,
+            kind="source",
+            who=f"source {row.source}" if row.passage_id is None else f"passage {row.passage_id}",
+            day=_day(row.learned_at),
+            at=row.learned_at,
+            positive=row.observation_noise_positive,
+            negative=row.observation_noise_negative,
+            process_noise=row.process_noise,
+            withdrawn=row.withdrawn,
+            withdrawn_at=row.withdrawn_at,
+        )
+        for row in rows
+    ]
+
+
+def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Word]:
+    rows = reader.rows(
+        f"""
+        SELECT e.* FROM {WANTED} {each("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
+        """,
+        {"collection": collection_id, "ids": list(facts)},
+    )
+    return [
+        Word(
+            sequence=row.sequence,
+            fact_id=row.fact_id,
+            kind=cast(Kind, row.kind),
+            who=NEWCOMERS if row.standing < FULL else row.judge,
+            day=_day(row.received_at),
+            at=row.received_at,
+            positive=row.observation_noise_positive,
+            negative=row.observation_noise_negative,
+            process_noise=row.process_noise,
+            share=row.daily_share,
+            contested_share=row.contested_share,
+            other=row.other_id,
+            until=row.valid_until,
+            reason=row.reason,
+        )
+        for row in rows
+    ]
+
+
+def _day(moment: datetime) -> str:
+    return moment.astimezone(UTC).date().isoformat()
+
+
+def store(
+    writer: Writer, collection_id: int, facts: Mapping[int, Fact], moves: Sequence[Move], at: Mapping[int, datetime]
+) -> None:
+    """Put what a replay came to in the place of what was stored.
+
+    Args:
+        at: sequence -> when it was said.
+    """
+    states = list(facts.values())
+    writer.execute(
+        f"""
+        UPDATE fact SET belief = new.belief, perplexity = new.perplexity, observations = new.observations,
+            held_until = new.held_until, closed_at = new.closed_at, closed_reason = new.closed_reason,
+            superseded_by = new.superseded_by
+        FROM {
+            given(
+                "unnest(%(ids)s::bigint[], %(beliefs)s::float8[], %(perplexities)s::float8[],"
+                " %(observations)s::int[], %(held)s::int[], %(closed)s::timestamptz[],"
+                " %(reasons)s::text[], %(superseded)s::bigint[])"
+                " AS row(id, belief, perplexity, observations, held_until, closed_at, closed_reason, superseded_by)"
+            )
+        }
+        WHERE fact.collection_id = new.collection_id AND fact.id = new.id
+        """,
+        {
+            "collection": collection_id,
+            "ids": integers(fact.fact_id for fact in states),
+            "beliefs": floats(fact.belief for fact in states),
+            "perplexities": floats(fact.perplexity for fact in states),
+            "observations": [fact.observations for fact in states],
+            "held": [fact.held_until for fact in states],
+            "closed": [fact.closed_at for fact in states],
+            "reasons": [fact.closed_reason for fact in states],
+            "superseded": [fact.superseded_by for fact in states],
+        },
+    )
+    writer.execute(
+        f"""
+        DELETE FROM fact_audit a USING {WANTED}
+        WHERE a.collection_id = wanted.collection_id AND a.fact_id = wanted.id
+        """,
+        {"collection": collection_id, "ids": list(facts)},
+    )
+    writer.execute(
+        """
+        INSERT INTO fact_audit (collection_id, fact_id, sequence, target, observation_noise, gain, residual,
+                                perplexity_before, perplexity_after, belief, at)
+        SELECT %(collection)s, row.* FROM unnest(
+            %(facts)s::bigint[], %(sequences)s::bigint[], %(targets)s::int[], %(noises)s::float8[],
+            %(gains)s::float8[], %(residuals)s::float8[], %(before)s::float8[], %(after)s::float8[],
+            %(beliefs)s::float8[], %(at)s::timestamptz[]
+        ) AS row
+        """,
+        {
+            "collection": collection_id,
+            "facts": integers(move.fact_id for move in moves),
+            "sequences": integers(move.sequence for move in moves),
+            "targets": [move.target for move in moves],
+            "noises": floats(move.observation_noise for move in moves),
+            "gains": floats(move.gain for move in moves),
+            "residuals": floats(move.residual for move in moves),
+            "before": floats(move.perplexity_before for move in moves),
+            "after": floats(move.perplexity_after for move in moves),
+            "beliefs": floats(move.belief for move in moves),
+            "at": [at[move.sequence] for move in moves],
+        },
+    )
+
+
+def stored(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, Fact]:
+    """What is stored of these facts."""
+    rows = reader.rows(
+        f"""
+        SELECT f.id AS fact_id, f.belief, f.perplexity, f.observations, f.held_until, f.closed_at, f.closed_reason,
+               f.superseded_by
+        FROM {WANTED} {each("fact f", "f.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(facts)},
+    )
+    return {row.fact_id: Fact(**row._asdict()) for row in rows}
+
+
+def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[tuple[int, int], Move]:
+    """(Fact, sequence) -> the audit as it is stored."""
+    rows = reader.rows(
+        f"""
+        SELECT a.fact_id, a.sequence, a.target, a.observation_noise, a.gain, a.residual, a.perplexity_before,
+               a.perplexity_after, a.belief
+        FROM {WANTED} {each("fact_audit a", "a.fact_id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(facts)},
+    )
+    return {(row.fact_id, row.sequence): Move(**row._asdict()) for row in rows}
+
+
+def following(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
+    """The next facts in id order."""
+    rows = reader.rows(
+        """
+        SELECT id FROM fact WHERE collection_id = %(collection)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit},
+    )
+    return [row.id for row in rows]
+
+
+def of_predicate(reader: Reader, collection_id: int, graph_id: int, predicates: Iterable[str]) -> list[int]:
+    """All facts of these predicates."""
+    rows = reader.rows(
+        f"""
+        SELECT f.id FROM {wanted("predicates", "text")}
+        {each("fact f", "f.graph_id = %(graph)s AND f.predicate = wanted.id")} ORDER BY f.id
+        """,
+        {"collection": collection_id, "graph": graph_id, "predicates": list(predicates)},
+    )
+    return [row.id for row in rows]
+
+
+def alone(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[int]:
+    """Those of these facts that nobody says."""
+    rows = reader.rows(
+        f"""
+        SELECT f.id FROM {WANTED} {each("fact f", "f.id = wanted.id")}
+        WHERE (SELECT held.id FROM fact_source held
+               WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1) IS NULL
+        """,
+        {"collection": collection_id, "ids": list(facts)},
+    )
+    return {row.id for row in rows}

@@ -1,0 +1,80 @@
+"""Which of what judges said of facts a revocation in bulk is about, and having it count again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from engram.storage.database import Reader, Writer
+from engram.storage.facts import fact_events
+from engram.storage.facts.fact_events import StoredEvent
+from engram.storage.row_lookups import WANTED
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """Which events: of these kinds and this judge, received from ``since`` on and before ``before``; None: any."""
+
+    kinds: tuple[str, ...]
+    judge: str | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """What is said, without what is None."""
+        times = {"from": self.since, "to": self.before}
+        said = {name: time.isoformat() for name, time in times.items() if time is not None}
+        return said | {"kinds": list(self.kinds)} | ({} if self.judge is None else {"judge": self.judge})
+
+    def __str__(self) -> str:
+        """In words."""
+        said = {
+            "by": self.judge,
+            "from": None if self.since is None else self.since.isoformat(),
+            "to": None if self.before is None else self.before.isoformat(),
+        }
+        words = [", ".join(self.kinds), *(f"{name} {value}" for name, value in said.items() if value is not None)]
+        return " ".join(words)
+
+
+def matching(
+    reader: Reader, collection_id: int, criteria: Criteria, graph_id: int | None, limit: int
+) -> list[StoredEvent]:
+    """The first events that match and count, in their order."""
+    rows = reader.rows(
+        """
+        SELECT id FROM fact_event
+        WHERE collection_id = %(collection)s AND status = 'applied' AND kind = ANY(%(kinds)s::text[])
+          AND (%(judge)s::text IS NULL OR judge = %(judge)s) AND (%(graph)s::bigint IS NULL OR graph_id = %(graph)s)
+          AND (%(from)s::timestamptz IS NULL OR received_at >= %(from)s)
+          AND (%(to)s::timestamptz IS NULL OR received_at < %(to)s)
+        ORDER BY id LIMIT %(limit)s
+        """,
+        {
+            "collection": collection_id,
+            "kinds": list(criteria.kinds),
+            "judge": criteria.judge,
+            "graph": graph_id,
+            "from": criteria.since,
+            "to": criteria.before,
+            "limit": limit,
+        },
+    )
+    return fact_events.find_many(reader, collection_id, [row.id for row in rows])
+
+
+def restore(writer: Writer, collection_id: int, covered: Iterable[int]) -> list[int]:
+    """Have revoked events count again; of joins those whose entities are still there. Which ones."""
+    there = """
+        (SELECT n.id FROM fact_entity n WHERE n.collection_id = e.collection_id AND n.id = e.{0}) IS NOT NULL
+    """
+    rows = writer.rows(
+        f"""
+        UPDATE fact_event e SET status = 'applied', revoked_at = NULL FROM {WANTED}
+        WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id AND e.status = 'revoked'
+          AND (e.kind <> 'merge' OR {there.format("other_id")} AND {there.format("entity_id")})
+        RETURNING e.id
+        """,
+        {"collection": collection_id, "ids": sorted(set(covered))},
+    )
+    return [row.id for row in rows]

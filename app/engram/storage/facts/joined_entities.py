@@ -1,0 +1,191 @@
+"""Which entities are one: the joins of the log, and what entities stand for."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engram.storage.column_parameters import integers
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import WANTED, each, given
+from engram.storage.row_lookups import wanted as every
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A join of the log: ``joining`` became one with ``staying``; ``undone``: somebody took them apart since."""
+
+    event_id: int
+    joining: int
+    staying: int
+    counts: bool
+    undone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A join to record.
+
+    Attributes:
+        reason: why, in words.
+        origin_id, part_of: of one that repeats a join of another graph.
+    """
+
+    joining: int
+    staying: int
+    judge: str
+    reason: str | None = None
+    origin_id: int | None = None
+    part_of: int | None = None
+
+
+def side(reader: Reader, collection_id: int, entities: Iterable[int]) -> dict[int, int | None]:
+    """All that is one with these entities now, themselves included -> what each stands for."""
+    rows = reader.rows(
+        f"""
+        WITH root AS MATERIALIZED (
+            SELECT DISTINCT coalesce(e.stands_for, e.id) AS id
+            FROM {WANTED} {each("fact_entity e", "e.id = wanted.id")}
+        )
+        SELECT e.id, e.stands_for FROM root {each("fact_entity e", "e.id = root.id")}
+        UNION ALL SELECT e.id, e.stands_for FROM root {each("fact_entity e", "e.stands_for = root.id")}
+        """,
+        {"collection": collection_id, "ids": sorted(set(entities))},
+    )
+    return {row.id: row.stands_for for row in rows}
+
+
+def among(reader: Reader, collection_id: int, entities: Iterable[int]) -> list[Join]:
+    """Joins of others to these entities, in their order, revoked ones too.
+
+    An entity whose name nothing says any more may have been between two that are one: what joined it is told too.
+    """
+    found: dict[int, tuple[int, Join]] = {}
+    asked: set[int] = set()
+    wanted = set(entities)
+    while wanted:
+        asked |= wanted
+        rows = reader.rows(
+            f"""
+            SELECT e.id, e.other_id, e.entity_id, e.status = 'applied' AS counts, e.sequence,
+                   e.status = 'revoked' AND coalesce(whole.status, '') <> 'revoked' AS undone
+            FROM {WANTED} {each("fact_event e", "e.entity_id = wanted.id")}
+            {each("fact_event whole", "whole.id = e.part_of", outer=True)} WHERE e.kind = 'merge'
+            """,
+            {"collection": collection_id, "ids": sorted(wanted)},
+        )
+        for row in rows:
+            found[row.id] = row.sequence, Join(row.id, row.other_id, row.entity_id, row.counts, row.undone)
+        wanted = {join.joining for _, join in found.values() if join.counts} - asked
+    return [join for _, join in sorted(found.values(), key=lambda one: one[0])]
+
+
+def counted(reader: Reader, collection_id: int) -> list[tuple[int, int]]:
+    """All joins of a collection that count, in their order, as (who joins, who stays)."""
+    rows = reader.rows(
+        """
+        SELECT other_id, entity_id FROM fact_event
+        WHERE collection_id = %(collection)s AND kind = 'merge' AND status = 'applied' ORDER BY sequence
+        """,
+        {"collection": collection_id},
+    )
+    return [(row.other_id, row.entity_id) for row in rows]
+
+
+def stored(reader: Reader, collection_id: int) -> dict[int, int]:
+    """All entities of a collection that stand for another one -> that."""
+    rows = reader.rows(
+        "SELECT id, stands_for FROM fact_entity WHERE collection_id = %(collection)s AND stands_for IS NOT NULL",
+        {"collection": collection_id},
+    )
+    return {row.id: row.stands_for for row in rows}
+
+
+def facts_named(reader: Reader, collection_id: int, entities: Iterable[int]) -> list[int]:
+    """All facts by the names of these entities."""
+    rows = reader.rows(
+        f"""
+        SELECT f.id FROM {WANTED} {each("fact f", "f.subject_said = wanted.id")}
+        UNION SELECT f.id FROM {WANTED} {each("fact f", "f.object_said = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": sorted(set(entities))},
+    )
+    return [row.id for row in rows]
+
+
+def stand_for(writer: Writer, collection_id: int, root: Mapping[int, int | None]) -> None:
+    """Have entities stand for others, or, where None, for themselves, and facts by their names be of those."""
+    if not root:
+        return
+    parameters = {
+        "collection": collection_id,
+        "ids": integers(root),
+        "roots": [None if one is None else int(one) for one in root.values()],
+    }
+    new = given("unnest(%(ids)s::bigint[], %(roots)s::bigint[]) AS row(id, root)")
+    writer.execute(
+        f"""
+        UPDATE fact_entity e SET stands_for = new.root FROM {new}
+        WHERE e.collection_id = new.collection_id AND e.id = new.id
+        """,
+        parameters,
+    )
+    for said, meant in (("subject_said", "subject_id"), ("object_said", "object_id")):
+        writer.execute(
+            f"""
+            UPDATE fact f SET {meant} = coalesce(new.root, f.{said}) FROM {new}
+            WHERE f.collection_id = new.collection_id AND f.{said} = new.id
+            """,
+            parameters,
+        )
+
+
+def append(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[Wanted]) -> None:
+    """Append joins to the log, in their order. They move no belief by a noise of their own."""
+    writer.execute(
+        """
+        INSERT INTO fact_event (collection_id, graph_id, kind, judge, idempotency_key, body_hash, other_id,
+            entity_id, reason, origin_id, part_of, sequence, observation_noise_positive, observation_noise_negative,
+            process_noise, daily_share, contested_share)
+        SELECT %(collection)s, %(graph)s, 'merge', row.judge, gen_random_uuid()::text, '', row.joining, row.staying,
+               row.reason, row.origin, row.part, nextval('fact_said'), 1, 1, 0, 1, 1
+        FROM (
+            SELECT * FROM unnest(%(joining)s::bigint[], %(staying)s::bigint[], %(judges)s::text[],
+                                 %(reasons)s::text[], %(origins)s::bigint[], %(parts)s::bigint[])
+                WITH ORDINALITY AS row(joining, staying, judge, reason, origin, part, n) ORDER BY n
+        ) AS row
+        """,
+        {
+            "collection": collection_id,
+            "graph": graph_id,
+            "joining": integers(one.joining for one in wanted),
+            "staying": integers(one.staying for one in wanted),
+            "judges": [one.judge for one in wanted],
+            "reasons": [one.reason for one in wanted],
+            "origins": [one.origin_id for one in wanted],
+            "parts": [one.part_of for one in wanted],
+        },
+    )
+
+
+def named(reader: Reader, collection_id: int, graph_id: int, names: Collection[str]) -> dict[str, int]:
+    """Normalised name -> the graph's entity that is called so."""
+    if not names:
+        return {}
+    rows = reader.rows(
+        f"""
+        SELECT wanted.id AS name, e.id FROM {every("names", "text")}
+        {each("fact_entity e", "e.graph_id = %(graph)s AND e.name = wanted.id")}
+        """,
+        {"collection": collection_id, "graph": graph_id, "names": list(names)},
+    )
+    return {row.name: row.id for row in rows}
+
+
+def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> set[int]:
+    """Those of these entities that there are."""
+    if not entities:
+        return set()
+    rows = reader.rows(
+        f"SELECT e.id FROM {WANTED} {each('fact_entity e', 'e.id = wanted.id')}",
+        {"collection": collection_id, "ids": sorted(set(entities))},
+    )
+    return {row.id for row in rows}

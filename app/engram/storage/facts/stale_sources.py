@@ -1,0 +1,126 @@
+"""Sources that say something no more, since the passage that they are was changed.
+
+Their sentences are kept with the event that tells of the change, for as long as the passage is there: what they
+said is known of the past, and goes with the passage when that is deleted.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from engram.core.knowledge.beliefs import SOURCE_NOISE
+from engram.storage.column_parameters import integers
+from engram.storage.database import Reader, Writer
+from engram.storage.facts import fact_events
+from engram.storage.facts.fact_events import NewEvent
+from engram.storage.facts.fact_graph import OWN
+from engram.storage.row_lookups import WANTED, each, given
+
+CHANGE = "change"
+INGEST = "ingest"
+"""Who says that a passage was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A source that says a fact, with its sentence; ``statement_id`` is None if that is one of the passage's own.
+
+    ``passage`` is the passage's name.
+    """
+
+    id: int
+    fact_id: int
+    passage_id: int
+    passage: str
+    sentence_id: int | None
+    statement_id: int | None
+    text: str
+
+
+_SENTENCE = each("sentence told", "told.id = held.sentence_id")
+_STATEMENT = each("fact_statement told", "told.id = held.statement_id")
+
+
+def of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Held]:
+    """What these sentences of passages say."""
+    return _held(reader, collection_id, "held.sentence_id = wanted.id", _SENTENCE, sentences)
+
+
+def of_sources(reader: Reader, collection_id: int, sources: Iterable[int]) -> list[Held]:
+    """These sources, which are sentences of passages."""
+    return _held(reader, collection_id, "held.id = wanted.id", _SENTENCE, sorted(sources))
+
+
+def stated(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Held]:
+    """What was stated with these passages for its source, in any graph, and still counts."""
+    condition = "held.passage_id = wanted.id AND num_nonnulls(held.statement_id) = 1 AND held.withdrawn_by IS NULL"
+    return _held(reader, collection_id, condition, _STATEMENT, passages)
+
+
+def _held(reader: Reader, collection_id: int, condition: str, text: str, ids: Sequence[int]) -> list[Held]:
+    if not ids:
+        return []
+    rows = reader.rows(
+        f"""
+        SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id,
+               held.statement_id, told.text
+        FROM {WANTED} {each("fact_source held", condition)} {each("passage p", "p.id = held.passage_id")} {text}
+        ORDER BY held.sequence
+        """,
+        {"collection": collection_id, "ids": list(ids)},
+    )
+    return [Held(**row._asdict()) for row in rows]
+
+
+def withdraw(writer: Writer, collection_id: int, sources: Sequence[Held]) -> set[int]:
+    """Have these say so no more, as one event, which keeps the sentences that passages lose; of which facts."""
+    event = fact_events.append(
+        writer,
+        collection_id,
+        NewEvent(
+            graph_id=OWN,
+            kind=CHANGE,
+            judge=INGEST,
+            principal=INGEST,
+            idempotency_key=uuid4().hex,
+            body_hash=b"",
+            positive=SOURCE_NOISE,
+            negative=SOURCE_NOISE,
+            process_noise=0.0,
+            share=1.0,
+            contested_share=1.0,
+            standing=1.0,
+        ),
+    )
+    own = {one.sentence_id: (one.passage, one.text) for one in sources if one.sentence_id is not None}
+    kept = dict(
+        zip(own, fact_events.add_statements(writer, collection_id, event.id, list(own.values())), strict=True)
+    )
+    writer.execute(
+        f"""
+        UPDATE fact_source SET sentence_id = NULL, statement_id = new.statement, withdrawn_by = %(event)s
+        FROM {given("unnest(%(ids)s::bigint[], %(statements)s::bigint[]) AS row(id, statement)")}
+        WHERE fact_source.collection_id = new.collection_id AND fact_source.id = new.id
+        """,
+        {
+            "collection": collection_id,
+            "event": event.id,
+            "ids": integers(one.id for one in sources),
+            "statements": [
+                one.statement_id if one.sentence_id is None else kept[one.sentence_id] for one in sources
+            ],
+        },
+    )
+    return {one.fact_id for one in sources}
+
+
+def restore(writer: Writer, collection_id: int, event_ids: Iterable[int]) -> set[int]:
+    """Have what these events withdrew be said again; of which facts."""
+    rows = writer.rows(
+        f"""
+        UPDATE fact_source s SET withdrawn_by = NULL FROM {WANTED}
+        WHERE s.collection_id = wanted.collection_id AND s.withdrawn_by = wanted.id RETURNING s.fact_id
+        """,
+        {"collection": collection_id, "ids": sorted(set(event_ids))},
+    )
+    return {row.fact_id for row in rows}

@@ -1,0 +1,53 @@
+"""Audit rows as the log keeps them: what each event did to each state."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engram.core.filter.states import Audit
+from engram.core.ranking.ranking_weights import Evidence
+from engram.storage.database import Reader
+from engram.storage.row_lookups import WANTED, each
+
+RECORDED = """
+    audit.event_id, audit.sentence_id, audit.channel, audit.target, audit.observation_noise, audit.gain,
+    audit.residual, audit.perplexity_before, audit.perplexity_after, audit.process_noise
+"""
+"""Of ``memory_audit audit``, what ``audit_of`` takes."""
+
+
+def audit_of(row: Any) -> Audit:
+    """The audit row that a row of ``RECORDED`` is."""
+    return Audit(
+        event_id=row.event_id,
+        sentence_id=row.sentence_id,
+        channel=row.channel,
+        target=row.target,
+        observation_noise=row.observation_noise,
+        gain=row.gain,
+        residual=row.residual,
+        perplexity_before=row.perplexity_before,
+        perplexity_after=row.perplexity_after,
+        process_noise=row.process_noise,
+    )
+
+
+def evidence_of(row: Any) -> Evidence:
+    """The term that a row of ``ranking_audit`` holds."""
+    return Evidence(np.array(row.information), np.array(row.precision).reshape(len(row.information), -1))
+
+
+def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[Audit]]:
+    """Event -> what it did, sentence by sentence and channel by channel."""
+    rows = reader.rows(
+        f"""
+        SELECT {RECORDED} FROM {WANTED} {each("memory_audit audit", "audit.event_id = wanted.id")}
+        ORDER BY audit.event_id, audit.sentence_id, audit.channel
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    found: dict[int, list[Audit]] = {event: [] for event in events}
+    for row in rows:
+        found[row.event_id].append(audit_of(row))
+    return found

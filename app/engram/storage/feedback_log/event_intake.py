@@ -1,0 +1,217 @@
+"""Verdicts on their way into the log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.storage.column_parameters import floats, integers
+from engram.storage.corpus.collection_lock import KEPT, row_lock
+from engram.storage.database import Reader, Writer
+from engram.storage.feedback_log.feedback_events import COLUMNS, StoredEvent, stored
+from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
+from engram.storage.row_lookups import THERE
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """A verdict to append to the log of a collection.
+
+    ``sentences``, distinct, must exist for that; those of whom it is known are left out.
+    """
+
+    collection_id: int
+    query_id: UUID
+    idempotency_key: str
+    body_hash: bytes
+    judge: str
+    verdict: LoggedVerdict
+    sentences: Sequence[int]
+    principal: str = "local"
+    tenant: str = "local"
+    trusted: bool = True
+
+
+def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
+    """Append events, in one statement; of each its collection and itself as it is stored.
+
+    None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
+    not each of its sentences exists, or, of several events, its collection is held by somebody who may delete it.
+    Keys are taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds
+    none but earlier ones. The first verdict on a query copies what verdicts on it go by.
+    """
+    if writer.distributed:
+        return _accept_apart(writer, events)
+    return _accept(writer, events, "c.id")
+
+
+def _accept_apart(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
+    """Each collection's by a statement of its own, as they are on different nodes."""
+    accepted: list[tuple[int, StoredEvent] | None] = [None] * len(events)
+    for collection in sorted({event.collection_id for event in events}):
+        places = [at for at, event in enumerate(events) if event.collection_id == collection]
+        stored_here = _accept(writer, [events[at] for at in places], "%(collection)s")
+        for at, one in zip(places, stored_here, strict=True):
+            accepted[at] = one
+    return accepted
+
+
+def _accept(writer: Writer, events: Sequence[NewEvent], own: str) -> list[tuple[int, StoredEvent] | None]:
+    """As ``accept``; ``own`` is an expression for an event's collection, "%(collection)s" if they have but one."""
+    named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
+    rows = writer.rows(
+        f"""
+        WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
+            SELECT id FROM collection WHERE id = ANY(%(collections)s) AND {THERE} ORDER BY id
+            {row_lock(writer, KEPT, wait=len(events) == 1)}
+        ), new AS MATERIALIZED ( -- of several with one key the first
+            SELECT DISTINCT ON (c.id, given.principal, given.key) c.id AS collection_id, given.*
+            FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
+                        %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
+                        %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
+                        %(confidences)s::float8[], %(spared)s::text[], %(rounds)s::text[])
+                WITH ORDINALITY AS given(collection, query, key, hash, judge, principal, trusted, partial,
+                                         retrieval_success, generation_success, generation_score, confidence,
+                                         spared, rounds, n)
+            JOIN c ON c.id = given.collection
+            WHERE (SELECT e.id FROM episode e WHERE e.collection_id = {own} AND e.id = given.query) IS NOT NULL
+              AND NOT EXISTS (
+                  SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
+                  WHERE named.n = given.n
+                    AND (SELECT s.id FROM sentence s WHERE s.collection_id = {own} AND s.id = named.id) IS NULL
+              )
+            ORDER BY c.id, given.principal, given.key, given.n
+        ), event AS (
+            INSERT INTO feedback_event
+                (collection_id, query_id, idempotency_key, body_hash, judge, principal, trusted, version, partial,
+                 retrieval_success, generation_success, generation_score, confidence, spared, rounds)
+            SELECT collection_id, query, key, hash, judge, principal, trusted, %(version)s, partial,
+                   retrieval_success, generation_success, generation_score, confidence, spared::bigint[],
+                   rounds::jsonb
+            FROM new ORDER BY collection_id, principal, key
+            ON CONFLICT (collection_id, principal, idempotency_key) DO NOTHING
+            RETURNING collection_id, {COLUMNS}
+        ), copied AS (
+            INSERT INTO judged_query
+                (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
+                 activated, ranked, features, enough, space)
+            SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
+                   e.profile, e.filter, e.activated, e.ranked, e.features, e.enough, e.space
+            FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
+            CROSS JOIN LATERAL (
+                SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0
+            ) AS e
+            WHERE (SELECT judged.id FROM judged_query judged
+                   WHERE judged.collection_id = asked.collection_id AND judged.id = asked.query_id) IS NULL
+            ORDER BY asked.collection_id, e.id
+            ON CONFLICT (collection_id, id) DO NOTHING
+        ), accepted AS (
+            SELECT event.collection_id, event.id, new.n FROM event
+            JOIN new ON new.collection_id = event.collection_id AND new.principal = event.principal
+                    AND new.key = event.idempotency_key
+        ), naming AS (
+            INSERT INTO verdict_sentence (collection_id, event_id, sentence_id, role, examined)
+            SELECT accepted.collection_id, accepted.id, said.sentence, said.role, nullif(said.examined, 1)
+            FROM accepted
+            JOIN unnest(%(said_by)s::bigint[], %(said_of)s::bigint[], %(said)s::text[], %(examined)s::float8[])
+                AS said(n, sentence, role, examined) USING (n)
+        ), helping AS (
+            INSERT INTO verdict_passage (collection_id, event_id, passage_id)
+            SELECT accepted.collection_id, accepted.id, helped.passage FROM accepted
+            JOIN unnest(%(helped_by)s::bigint[], %(helped)s::bigint[]) AS helped(n, passage) USING (n)
+        ), bringing AS (
+            INSERT INTO verdict_expansion (collection_id, event_id, place, method, text)
+            SELECT accepted.collection_id, accepted.id, brought.place, brought.method, brought.text FROM accepted
+            JOIN unnest(%(brought_by)s::bigint[], %(brought_at)s::bigint[], %(methods)s::text[],
+                        %(texts)s::text[]) AS brought(n, place, method, text) USING (n)
+        )
+        SELECT * FROM event
+        """,
+        {
+            "version": VERSION,
+            "collection": events[0].collection_id,
+            "collections": integers(event.collection_id for event in events),
+            "queries": [event.query_id for event in events],
+            "keys": [event.idempotency_key for event in events],
+            "hashes": [event.body_hash for event in events],
+            "judges": [event.judge for event in events],
+            "principals": [event.principal for event in events],
+            "trusted": [event.trusted for event in events],
+            "partial": [event.verdict.partial for event in events],
+            "found": [event.verdict.retrieval_success for event in events],
+            "right": [event.verdict.generation_success for event in events],
+            "scores": [event.verdict.generation_score for event in events],
+            "confidences": floats(event.verdict.confidence for event in events),
+            "spared": [f"{{{','.join(map(str, event.verdict.spared))}}}" for event in events],
+            "rounds": [rounds_text(event.verdict.rounds) for event in events],
+            "places": integers(at for at, _ in named),
+            "sentences": integers(sentence for _, sentence in named),
+        }
+        | _children([event.verdict for event in events]),
+    )
+    found = {
+        (row.collection_id, row.principal, row.idempotency_key): (row.collection_id, stored(row)) for row in rows
+    }
+    # Of several with one key one was stored, and the others will meet it.
+    return [found.pop((one.collection_id, one.principal, one.idempotency_key), None) for one in events]
+
+
+def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
+    """What the verdicts name and bring, row by row, each with its verdict's place, from 1 on."""
+    said = [(n, *word) for n, verdict in enumerate(verdicts, start=1) for word in roles(verdict).items()]
+    examined = [verdict.examinations for verdict in verdicts]
+    helped = [(n, passage) for n, verdict in enumerate(verdicts, start=1) for passage in verdict.passages]
+    brought = [(n, *unit) for n, verdict in enumerate(verdicts, start=1) for unit in enumerate(verdict.expansions)]
+    return {
+        "said_by": integers(n for n, _, _ in said),
+        "said_of": integers(sentence for _, sentence, _ in said),
+        "said": [role for _, _, role in said],
+        "examined": floats(examined[n - 1].get(sentence, 1.0) for n, sentence, _ in said),
+        "helped_by": integers(n for n, _ in helped),
+        "helped": integers(passage for _, passage in helped),
+        "brought_by": integers(n for n, _, _ in brought),
+        "brought_at": integers(place for _, place, _ in brought),
+        "methods": [expansion.method for _, _, expansion in brought],
+        "texts": [expansion.text for _, _, expansion in brought],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What a verdict meets when it arrives: the event first accepted under its key, its episode."""
+
+    first: StoredEvent | None
+    has_episode: bool
+
+
+def arrival(reader: Reader, collection_id: int, principal: str, key: str, episode: UUID) -> Arrival | None:
+    """What a verdict meets, in one statement; None if the collection is gone."""
+    row = reader.row(
+        f"""
+        SELECT event.*,
+               (SELECT e.id FROM episode e WHERE e.collection_id = %(collection)s AND e.id = %(episode)s)
+                   IS NOT NULL AS has_episode
+        FROM collection c LEFT JOIN LATERAL (
+            SELECT {COLUMNS} FROM feedback_event
+            WHERE collection_id = %(collection)s AND principal = %(principal)s AND idempotency_key = %(key)s
+            OFFSET 0
+        ) AS event ON true
+        WHERE c.id = %(collection)s AND {THERE}
+        """,
+        {"collection": collection_id, "principal": principal, "key": key, "episode": episode},
+    )
+    if row is None:
+        return None
+    return Arrival(None if row.id is None else stored(row), row.has_episode)
+
+
+def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredEvent | None:
+    """The event accepted under this Idempotency-Key of the principal, or None."""
+    row = reader.row(
+        f"""
+        SELECT {COLUMNS} FROM feedback_event
+        WHERE collection_id = %(collection)s AND principal = %(principal)s AND idempotency_key = %(key)s
+        """,
+        {"collection": collection_id, "principal": principal, "key": key},
+    )
+    return None if row is None else stored(row)

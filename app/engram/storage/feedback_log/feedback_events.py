@@ -1,0 +1,342 @@
+"""The log of verdicts. An event is accepted once, applied once, and everything learned follows from it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.constants import Constants
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.storage.column_parameters import floats, integers
+from engram.storage.database import Reader, Writer
+from engram.storage.feedback_log import logged_verdicts
+from engram.storage.feedback_log.judged_queries import enough_of, features_of
+from engram.storage.judge_days import DAY
+from engram.storage.row_lookups import THERE, WANTED, each
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An accepted verdict and what became of it."""
+
+    id: int
+    query_id: UUID
+    idempotency_key: str
+    body_hash: bytes
+    judge: str
+    principal: str
+    status: str
+    attempts: int
+    error: str | None
+    received_at: datetime
+    applied_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEvent:
+    """A locked event with what its application needs of what it judges.
+
+    ``day`` it came on (UTC), as 2026-05-01; ``trusted``: its judge counts in full by whose request it was;
+    ``space``: of the embeddings, which are comparable with others only if it is the one that is ``served``.
+    """
+
+    id: int
+    judge: str
+    trusted: bool
+    day: str
+    verdict: LoggedVerdict
+    question: str
+    profile: str
+    filter: dict[str, Any] | None
+    embedding: Vector
+    time_embedding: Vector | None
+    activated: list[int]
+    ranked: list[int] | None
+    features: NDArray[np.float32] | None
+    enough: NDArray[np.float32] | None
+    waited_seconds: float = 0.0
+    space: int = 0
+    served: int = 0
+
+
+COLUMNS = """
+    id, query_id, idempotency_key, body_hash, judge, principal, status, attempts, error, received_at,
+    applied_at, revoked_at
+"""
+"""Of the log, what ``stored`` takes."""
+
+
+def stored(row: Any) -> StoredEvent:
+    """The event that a row of ``COLUMNS`` is."""
+    return StoredEvent(
+        id=row.id,
+        query_id=row.query_id,
+        idempotency_key=row.idempotency_key,
+        body_hash=row.body_hash,
+        judge=row.judge,
+        principal=row.principal,
+        status=row.status,
+        attempts=row.attempts,
+        error=row.error,
+        received_at=row.received_at,
+        applied_at=row.applied_at,
+        revoked_at=row.revoked_at,
+    )
+
+
+def find(reader: Reader, collection_id: int, event: int) -> StoredEvent | None:
+    """The event, or None."""
+    row = reader.row(
+        f"SELECT {COLUMNS} FROM feedback_event WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": event},
+    )
+    return None if row is None else stored(row)
+
+
+def page(
+    reader: Reader,
+    collection_id: int,
+    *,
+    status: str | None,
+    after: int,
+    limit: int,
+    principal: str | None = None,
+    before: int | None = None,
+) -> list[StoredEvent]:
+    """Events in order of acceptance, those after event ``after``; ``principal``: only whose it brought.
+
+    With ``before`` those accepted before that event, the latest first.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS} FROM feedback_event WHERE collection_id = %(collection)s AND id > %(after)s
+          AND id < coalesce(%(before)s::bigint, 9223372036854775807)
+          AND (%(status)s::text IS NULL OR status = %(status)s)
+          AND (%(principal)s::text IS NULL OR principal = %(principal)s)
+        ORDER BY id {"" if before is None else "DESC"} LIMIT %(limit)s
+        """,
+        {
+            "collection": collection_id,
+            "status": status,
+            "after": after,
+            "before": before,
+            "limit": limit,
+            "principal": principal,
+        },
+    )
+    return [stored(row) for row in rows]
+
+
+# Of an event that is looked up by its id. ``status = 'pending'`` could be answered by the index of what waits,
+# which knows no ids: each event of a batch would be looked for among all that wait.
+_PENDING = "status IS NOT DISTINCT FROM 'pending'"
+
+
+def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> list[PendingEvent]:
+    """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over.
+
+    Raises:
+        ValueError: a verdict is of a version that is not known here.
+    """
+    rows = writer.rows(
+        f"""
+        SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
+               judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
+               judged.enough, extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
+               judged.space, (SELECT space FROM collection WHERE id = %(collection)s) AS served
+        FROM unnest(%(ids)s::bigint[]) AS wanted(id)
+        CROSS JOIN LATERAL (
+            SELECT id, judge, trusted, received_at, query_id FROM feedback_event
+            WHERE collection_id = %(collection)s AND id = wanted.id AND {_PENDING}
+            FOR UPDATE SKIP LOCKED
+        ) AS event
+        {each("judged_query judged", "judged.id = event.query_id")}
+        ORDER BY event.id
+        """,
+        {"collection": collection_id, "ids": integers(sorted(events))},
+    )
+    said = logged_verdicts.read(writer, collection_id, [row.id for row in rows])
+    return [
+        PendingEvent(
+            id=row.id,
+            judge=row.judge,
+            trusted=row.trusted,
+            day=row.day,
+            verdict=said[row.id],
+            question=row.question,
+            profile=row.profile,
+            filter=row.filter,
+            embedding=row.embedding.to_numpy(),
+            time_embedding=None if row.time_embedding is None else row.time_embedding.to_numpy(),
+            activated=row.activated,
+            ranked=row.ranked,
+            features=features_of(row.ranked, row.features),
+            enough=enough_of(row.enough),
+            waited_seconds=row.waited,
+            space=row.space,
+            served=row.served,
+        )
+        for row in rows
+    ]
+
+
+def mark_applied(
+    writer: Writer,
+    collection_id: int,
+    questions: Mapping[int, int],
+    constants: Mapping[int, Constants],
+) -> None:
+    """The events took effect in this transaction, in the given order.
+
+    The sequence is drawn after all locks are held, so it orders any two events that touch the same state.
+
+    Args:
+        questions: event -> the question that it taught.
+        constants: event -> by which noises and caps it was applied.
+    """
+    drawn = "nextval('feedback_applied')"
+    sequences: list[int] = []
+    if writer.distributed:  # no node can draw it
+        statement = f"SELECT {drawn} AS sequence FROM generate_series(1, %(count)s)"
+        sequences = [row.sequence for row in writer.rows(statement, {"count": len(questions)})]
+        drawn = "(%(sequences)s::bigint[])[event.n]"
+    writer.execute(
+        f"""
+        UPDATE feedback_event SET status = 'applied', applied_at = now(), error = NULL,
+            applied_sequence = drawn.sequence, question_id = drawn.question,
+            observation_noise_positive = drawn.positive, observation_noise_negative = drawn.negative,
+            process_noise = drawn.process, daily_share = drawn.share, contested_share = drawn.contested,
+            daily_comparisons = drawn.comparisons, standing = drawn.standing
+        FROM (
+            SELECT %(collection)s::bigint AS collection_id, event.*, {drawn} AS sequence
+            FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[], %(positive)s::float8[], %(negative)s::float8[],
+                        %(process)s::float8[], %(share)s::float8[], %(contested)s::float8[],
+                        %(comparisons)s::integer[], %(standing)s::float8[])
+                WITH ORDINALITY AS event(id, question, positive, negative, process, share, contested,
+                                         comparisons, standing, n)
+            ORDER BY n
+        ) AS drawn
+        WHERE feedback_event.collection_id = drawn.collection_id AND feedback_event.id = drawn.id
+        """,
+        {
+            "collection": collection_id,
+            "ids": integers(questions),
+            "sequences": sequences,
+            "questions": integers(questions.values()),
+            "positive": floats(constants[event].positive for event in questions),
+            "negative": floats(constants[event].negative for event in questions),
+            "process": floats(constants[event].process for event in questions),
+            "share": floats(constants[event].share for event in questions),
+            "contested": floats(constants[event].contested for event in questions),
+            "comparisons": [constants[event].comparisons for event in questions],
+            "standing": floats(constants[event].standing for event in questions),
+        },
+    )
+
+
+def lock_standing(writer: Writer, collection_id: int, events: Sequence[int]) -> dict[int, str]:
+    """Event -> status, of those that are not revoked, locked in order of acceptance, each waited for.
+
+    Called under ``collections.lock_learning``: no worker that holds an event needs what this transaction holds.
+    """
+    rows = writer.rows(
+        f"""
+        SELECT event.id, event.status FROM {WANTED} JOIN feedback_event event
+          ON event.collection_id = wanted.collection_id AND event.id = wanted.id
+        WHERE event.status <> 'revoked' ORDER BY event.id FOR UPDATE OF event
+        """,
+        {"collection": collection_id, "ids": sorted(events)},
+    )
+    return {row.id: row.status for row in rows}
+
+
+def mark_revoked(writer: Writer, collection_id: int, events: Sequence[int]) -> None:
+    """The locked events count no more; they stay in the log with their verdicts."""
+    writer.execute(
+        f"""
+        UPDATE feedback_event event SET status = 'revoked', revoked_at = now() FROM {WANTED}
+        WHERE event.collection_id = wanted.collection_id AND event.id = wanted.id
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+
+
+def record_failure(writer: Writer, collection_id: int, event: int, error: str, max_attempts: int) -> bool:
+    """Note a failed try; whether it was the last one, which parks the event, so that it holds nobody else back."""
+    status = writer.scalar(
+        f"""
+        UPDATE feedback_event SET attempts = attempts + 1, error = %(error)s,
+            status = CASE WHEN attempts + 1 >= %(max)s THEN 'parked' ELSE status END
+        WHERE collection_id = %(collection)s AND id = %(id)s AND {_PENDING}
+        RETURNING status
+        """,
+        {"collection": collection_id, "id": event, "error": error, "max": max_attempts},
+    )
+    return bool(status == "parked")
+
+
+def say_why(writer: Writer, collection_id: int, event: int, reason: str) -> None:
+    """Note why an event goes on waiting, without counting a try."""
+    writer.execute(
+        f"""
+        UPDATE feedback_event SET error = %(reason)s
+        WHERE collection_id = %(collection)s AND id = %(id)s AND {_PENDING}
+        """,
+        {"collection": collection_id, "id": event, "reason": reason},
+    )
+
+
+def unpark(writer: Writer, collection_id: int, *, event: int | None = None, judge: str | None = None) -> list[int]:
+    """Let parked events wait again with all their tries; which, in order of acceptance.
+
+    Args:
+        event: only this one.
+        judge: only this judge's.
+    """
+    # Locked in order, as whoever revokes locks them as well.
+    rows = writer.rows(
+        """
+        WITH parked AS (
+            SELECT id FROM feedback_event
+            WHERE collection_id = %(collection)s AND status = 'parked'
+              AND (%(event)s::bigint IS NULL OR id = %(event)s) AND (%(judge)s::text IS NULL OR judge = %(judge)s)
+            ORDER BY id FOR UPDATE
+        )
+        UPDATE feedback_event event SET status = 'pending', attempts = 0 FROM parked
+        WHERE event.collection_id = %(collection)s AND event.id = parked.id RETURNING event.id
+        """,
+        {"collection": collection_id, "event": event, "judge": judge},
+    )
+    return sorted(row.id for row in rows)
+
+
+def overdue(reader: Reader, age_seconds: float, limit: int, fingerprints: Sequence[str]) -> list[tuple[int, int]]:
+    """(collection, event) that have waited longer than ``age_seconds``: their wake-up was lost.
+
+    Args:
+        fingerprints: of the encoders that there are. Verdicts with expansions in collections of others are left
+            out: enough of them would keep all that came after them waiting.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT event.collection_id, event.id FROM feedback_event event
+        WHERE event.status = 'pending' AND event.received_at < now() - make_interval(secs => %(age)s)
+          AND (SELECT {THERE} FROM collection WHERE id = event.collection_id) AND (
+              (SELECT encoder_fingerprint FROM collection WHERE id = event.collection_id) = ANY(%(fingerprints)s)
+              OR NOT EXISTS (
+                  SELECT FROM verdict_expansion brought
+                  WHERE brought.collection_id = event.collection_id AND brought.event_id = event.id
+              )
+          )
+        ORDER BY event.received_at LIMIT %(limit)s
+        """,
+        {"age": age_seconds, "limit": limit, "fingerprints": list(fingerprints)},
+    )
+    return [(row.collection_id, row.id) for row in rows]

@@ -1,0 +1,125 @@
+"""How judges agree with those in good standing, by the log."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.caps import contested
+from engram.core.filter.judge_standing import Standing
+from engram.storage.column_parameters import integers, vectors
+from engram.storage.database import Reader
+from engram.storage.row_lookups import each
+
+Vector = NDArray[np.float32]
+LATEST = 1_000
+"""Verdicts of a judge that it is known by."""
+NEAR = 0.9
+"""Cosine from which on two questions are the same, asked in other words."""
+
+
+def standings(
+    reader: Reader, collection_id: int, wanted: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], Standing]:
+    """(Judge, day as 2026-05-01) -> how it agreed until that day began, in UTC.
+
+    The words of judges in good standing are those that a question's supports keep; where they are of two minds
+    about a sentence, it tells nothing.
+    """
+    asked = sorted(wanted)
+    spoke = "audit.event_id = event.id AND audit.channel = 'recall'"
+    rows = reader.rows(
+        f"""
+        SELECT asked.judge, asked.day, count(*) FILTER (WHERE word.agreed) AS agreed,
+               count(*) FILTER (WHERE NOT word.agreed) AS disagreed
+        FROM unnest(%(judges)s::text[], %(days)s::text[]) AS asked(judge, day)
+        CROSS JOIN LATERAL (
+            SELECT DISTINCT ON (event.question_id, audit.sentence_id)
+                   (audit.target = 1) = (others.balance > 0) AS agreed
+            FROM (
+                SELECT id, question_id, applied_sequence FROM feedback_event
+                WHERE collection_id = %(collection)s AND judge = asked.judge AND status = 'applied'
+                  AND received_at < asked.day::timestamp AT TIME ZONE 'UTC'
+                ORDER BY received_at DESC LIMIT %(latest)s
+            ) AS event
+            {each("memory_audit audit", spoke)}
+            {
+            each(
+                "question_support known",
+                "known.question_id = event.question_id AND known.sentence_id = audit.sentence_id",
+            )
+        }
+            CROSS JOIN LATERAL (
+                SELECT sum(2 * (spoken.one->>1)::integer - 1) AS balance
+                FROM jsonb_array_elements(known.said) AS spoken(one)
+                WHERE spoken.one->>0 <> asked.judge
+            ) AS others
+            WHERE others.balance > 0 OR others.balance < 0 AND audit.target = 1
+            ORDER BY event.question_id, audit.sentence_id, event.applied_sequence DESC
+        ) AS word
+        GROUP BY asked.judge, asked.day
+        """,
+        {
+            "collection": collection_id,
+            "judges": [judge for judge, _ in asked],
+            "days": [day for _, day in asked],
+            "latest": LATEST,
+        },
+    )
+    found = {(row.judge, row.day): Standing(row.agreed, row.disagreed) for row in rows}
+    return {key: found.get(key, Standing()) for key in asked}
+
+
+@dataclass(frozen=True, slots=True)
+class Reworded:
+    """A verdict to be held against what was said of the same sentences for nearly the same question.
+
+    ``judge`` is as caps know it, ``embedding`` the question's, (d,), ``targets`` sentence -> y.
+    """
+
+    event_id: int
+    judge: str
+    text_hash: bytes
+    embedding: Vector
+    targets: dict[int, int]
+
+
+def against_near(reader: Reader, collection_id: int, verdicts: Sequence[Reworded]) -> set[int]:
+    """Events that go against what other judges said of a sentence for a question that is nearly the same."""
+    named = [(at, sentence) for at, one in enumerate(verdicts) for sentence in sorted(one.targets)]
+    rows = reader.rows(
+        """
+        SELECT spoken.place, spoken.id AS sentence_id, known.said
+        FROM (
+            SELECT %(collection)s::bigint AS collection_id, place, id
+            FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(place, id)
+        ) AS spoken
+        JOIN unnest(%(numbers)s::bigint[], %(hashes)s::bytea[], %(embeddings)s::vector[])
+            AS asked(place, text_hash, embedding) USING (place)
+        CROSS JOIN LATERAL (
+            SELECT question_id, said FROM question_support
+            WHERE collection_id = spoken.collection_id AND sentence_id = spoken.id OFFSET 0
+        ) AS known
+        CROSS JOIN LATERAL (
+            SELECT FROM question
+            WHERE collection_id = spoken.collection_id AND id = known.question_id
+              AND text_hash <> asked.text_hash AND -(embedding <#> asked.embedding) >= %(near)s OFFSET 0
+        ) AS near
+        """,
+        {
+            "collection": collection_id,
+            "places": integers(place for place, _ in named),
+            "sentences": integers(sentence for _, sentence in named),
+            "numbers": integers(range(len(verdicts))),
+            "hashes": [one.text_hash for one in verdicts],
+            "embeddings": vectors([one.embedding for one in verdicts]),
+            "near": NEAR,
+        },
+    )
+    found = set()
+    for row in rows:
+        one = verdicts[row.place]
+        if contested(tuple(map(tuple, row.said)), one.judge, one.targets[row.sentence_id]):
+            found.add(one.event_id)
+    return found

@@ -1,0 +1,73 @@
+"""What verdicts on an answered query go by: the log's own copy, which stays when the answer goes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.storage.column_parameters import vectors as sent
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import WANTED, each, given
+
+JUDGED = each("judged_query judged", "judged.id = event.query_id")
+"""Has ``judged`` be what the ``event`` judges."""
+
+
+def features_of(ranked: list[int] | None, features: bytes | None) -> NDArray[np.float32] | None:
+    """The features, (n, k), of the ranked passages (n,), as they are stored; None where there are none."""
+    return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
+
+
+def enough_of(features: bytes | None) -> NDArray[np.float32] | None:
+    """The features of the answer, (k,), see ``sufficiency``; None where it teaches nothing of what is enough."""
+    return np.frombuffer(features, dtype="<f4") if features else None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked, and the time that it was asked of."""
+
+    id: UUID
+    question: str
+    time_constraint: str | None
+
+
+def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], space: int) -> list[Asked]:
+    """What these events judge, as far as its vectors are not of this space."""
+    rows = reader.rows(
+        f"""
+        SELECT DISTINCT judged.id, judged.question, judged.time_constraint FROM {WANTED}
+        {each("feedback_event event", "event.id = wanted.id")} {JUDGED} WHERE judged.space <> %(space)s
+        """,
+        {"collection": collection_id, "ids": list(events), "space": space},
+    )
+    return [Asked(**row._asdict()) for row in rows]
+
+
+def put(
+    writer: Writer,
+    collection_id: int,
+    asked: Sequence[Asked],
+    vectors: Mapping[str, NDArray[np.float32]],
+    space: int,
+) -> None:
+    """Give what was asked these vectors, by text, unless the collection has left their space meanwhile."""
+    new = "unnest(%(ids)s::uuid[], %(vectors)s::vector[], %(times)s::vector[]) AS given(id, vector, time)"
+    writer.execute(
+        f"""
+        UPDATE judged_query judged SET embedding = new.vector, space = %(space)s,
+            time_embedding = CASE WHEN judged.time_constraint IS NULL THEN NULL ELSE new.time END
+        FROM {given(new)}
+        WHERE judged.collection_id = new.collection_id AND judged.id = new.id
+          AND (SELECT space FROM collection WHERE id = new.collection_id) = %(space)s
+        """,
+        {
+            "collection": collection_id,
+            "ids": [one.id for one in asked],
+            "vectors": sent([vectors[one.question] for one in asked]),
+            "times": sent([vectors[one.time_constraint or one.question] for one in asked]),
+            "space": space,
+        },
+    )

@@ -1,0 +1,112 @@
+"""Verdicts as the log keeps them: written in one version, read in all that there were."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from engram.core.filter.logged_verdict import Expansion, JudgedRound, LoggedVerdict
+from engram.storage.column_parameters import integers
+from engram.storage.database import Reader
+
+VERSION = 2
+"""Of the verdicts that are written now."""
+SUPPORTED, MISSED, REJECTED = "supported", "missed", "rejected"
+
+
+def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, LoggedVerdict]:
+    """Event -> its verdict, of those of the events that there are.
+
+    Raises:
+        ValueError: one of them is of a version that is not known here.
+    """
+    rows = reader.rows(
+        """
+        SELECT event.*, said.*, helped.*, brought.*
+        FROM unnest(%(ids)s::bigint[]) AS wanted(id)
+        CROSS JOIN LATERAL (
+            SELECT id, version, partial, retrieval_success, generation_success, generation_score, confidence,
+                   spared, rounds
+            FROM feedback_event WHERE collection_id = %(collection)s AND id = wanted.id OFFSET 0
+        ) AS event
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(sentence_id ORDER BY sentence_id), '{}') AS named,
+                   coalesce(array_agg(role ORDER BY sentence_id), '{}') AS roles,
+                   coalesce(array_agg(coalesce(examined, 1) ORDER BY sentence_id)
+                            FILTER (WHERE role = 'rejected'), '{}') AS examined
+            FROM verdict_sentence WHERE collection_id = %(collection)s AND event_id = wanted.id
+        ) AS said
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(passage_id ORDER BY passage_id), '{}') AS passages
+            FROM verdict_passage WHERE collection_id = %(collection)s AND event_id = wanted.id
+        ) AS helped
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(method ORDER BY place), '{}') AS methods,
+                   coalesce(array_agg(text ORDER BY place), '{}') AS texts
+            FROM verdict_expansion WHERE collection_id = %(collection)s AND event_id = wanted.id
+        ) AS brought
+        """,
+        {"collection": collection_id, "ids": integers(events)},
+    )
+    return {row.id: _verdict(row) for row in rows}
+
+
+def _verdict(row: Any) -> LoggedVerdict:
+    match row.version:
+        case 1:  # silence said as much of every sentence
+            return _first(row)
+        case 2:
+            examined = tuple(row.examined)
+            return replace(_first(row), examined=examined if min(examined, default=1.0) < 1.0 else ())
+        case unknown:
+            raise ValueError(f"feedback {row.id} is a verdict of version {unknown}, which is not known here")
+
+
+def _first(row: Any) -> LoggedVerdict:
+    """A verdict of version 1."""
+    said = list(zip(row.named, row.roles, strict=True))
+    return LoggedVerdict(
+        supports=tuple(sentence for sentence, role in said if role != REJECTED),
+        rejects=tuple(sentence for sentence, role in said if role == REJECTED),
+        missed=tuple(sentence for sentence, role in said if role == MISSED),
+        partial=row.partial,
+        retrieval_success=row.retrieval_success,
+        generation_success=row.generation_success,
+        generation_score=row.generation_score,
+        passages=tuple(row.passages),
+        spared=tuple(row.spared),
+        expansions=tuple(map(Expansion, row.methods, row.texts)),
+        confidence=row.confidence,
+        rounds=tuple(JudgedRound(tuple(one["features"]), tuple(one["found"])) for one in row.rounds or ()),
+    )
+
+
+def rounds_text(rounds: Sequence[JudgedRound]) -> str | None:
+    """A session's rounds as they are written, in JSON; None where none is judged."""
+    return json.dumps([asdict(one) for one in rounds]) if rounds else None
+
+
+def roles(verdict: LoggedVerdict) -> dict[int, str]:
+    """Sentence that the verdict names -> what it says of it, as it is written."""
+    missed = dict.fromkeys(verdict.missed, MISSED)
+    return dict.fromkeys(verdict.supports, SUPPORTED) | missed | dict.fromkeys(verdict.rejects, REJECTED)
+
+
+def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[Expansion]]:
+    """Event -> the expansions that came with it, in their order, of those of the events that brought any."""
+    rows = reader.rows(
+        """
+        SELECT brought.event_id, brought.method, brought.text
+        FROM unnest(%(ids)s::bigint[]) AS wanted(id)
+        CROSS JOIN LATERAL (
+            SELECT event_id, place, method, text FROM verdict_expansion
+            WHERE collection_id = %(collection)s AND event_id = wanted.id OFFSET 0
+        ) AS brought
+        ORDER BY brought.event_id, brought.place
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    found: dict[int, list[Expansion]] = {}
+    for row in rows:
+        found.setdefault(row.event_id, []).append(Expansion(row.method, row.text))
+    return found

@@ -1,0 +1,266 @@
+"""The log as a replay reads it: what applied events said of each state, in the order in which they were applied.
+
+Everything here is read in pages that a key leads on from, so that a replay holds little at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.filter.state_replay import Step, Word
+from engram.core.filter.states import TASK, TIME, Event
+from engram.core.ranking.ranking_weights import Believed, Evidence
+from engram.storage.database import Reader
+from engram.storage.feedback_log import logged_verdicts
+from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, evidence_of
+from engram.storage.feedback_log.judged_queries import enough_of, features_of
+from engram.storage.judge_days import CAPPED_AS, DAY
+from engram.storage.row_lookups import WANTED, each
+
+Vector = NDArray[np.float32]
+PAGE = 1_000
+
+
+_EVENT = f"""
+    event.applied_sequence, event.question_id, {CAPPED_AS} AS judge, {DAY} AS day, event.daily_share,
+    event.contested_share, event.partial, event.retrieval_success
+"""
+_BEGAN = "coalesce(memory.time_expression_id, s.time_expression_id)"
+_APPLIED = "event.id = audit.event_id AND event.status = 'applied'"
+_TAUGHT = "event.question_id = wanted.id AND event.status = 'applied'"
+_SAID = "audit.event_id = event.id AND audit.channel = 'recall'"
+
+
+def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[tuple[int, str], Vector]:
+    """(sentence, channel) -> what its memory begins as, (d,); a time memory as the expression that it began as."""
+    rows = reader.rows(
+        f"""
+        SELECT s.id, s.embedding, began.embedding AS time_embedding FROM {WANTED}
+        {each("sentence s", "s.id = wanted.id")}
+        {each("sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True)}
+        {each("time_expression began", f"began.id = {_BEGAN}", outer=True)}
+        """,
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    found = {(row.id, TASK): row.embedding.to_numpy() for row in rows}
+    return found | {(row.id, TIME): row.time_embedding.to_numpy() for row in rows if row.time_embedding is not None}
+
+
+def memory_steps(
+    reader: Reader, collection_id: int, sentences: Sequence[int], after: tuple[int, int, str]
+) -> list[Step]:
+    """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``."""
+    rows = reader.rows(
+        f"""
+        SELECT {RECORDED}, {_EVENT},
+               CASE audit.channel WHEN 'task' THEN judged.embedding ELSE judged.time_embedding END AS direction
+        FROM {WANTED}
+        {each("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
+        {each("feedback_event event", _APPLIED)}
+        {each("judged_query judged", "judged.id = event.query_id")}
+        WHERE (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
+        ORDER BY audit.sentence_id, event.applied_sequence, audit.channel LIMIT %(limit)s
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(sentences),
+            "sentence": after[0],
+            "sequence": after[1],
+            "channel": after[2],
+            "limit": PAGE,
+        },
+    )
+    return [Step(row.applied_sequence, _event(row), audit_of(row), row.direction.to_numpy()) for row in rows]
+
+
+def support_steps(
+    reader: Reader,
+    collection_id: int,
+    questions: Sequence[int],
+    sentences: Sequence[int] | None,
+    after: tuple[int, int, int],
+) -> list[Step]:
+    """The next steps of these questions' supports, by question, sentence and sequence, those after ``after``.
+
+    Sentences that are gone are left out, and all but ``sentences`` unless that is None.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT {RECORDED}, {_EVENT} FROM {WANTED}
+        {each("feedback_event event", _TAUGHT)}
+        {each("memory_audit audit", _SAID)}
+        {each("sentence s", "s.id = audit.sentence_id")}
+        WHERE (%(sentences)s::bigint[] IS NULL OR audit.sentence_id = ANY(%(sentences)s))
+          AND (event.question_id, audit.sentence_id, event.applied_sequence)
+              > (%(question)s, %(sentence)s, %(sequence)s)
+        ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(questions),
+            "sentences": None if sentences is None else list(sentences),
+            "question": after[0],
+            "sentence": after[1],
+            "sequence": after[2],
+            "limit": PAGE,
+        },
+    )
+    return [Step(row.applied_sequence, _event(row), audit_of(row)) for row in rows]
+
+
+def words(reader: Reader, collection_id: int, questions: Sequence[int], after: tuple[int, int, int]) -> list[Word]:
+    """The next words on these questions, by question, sentence and sequence, those after ``after``."""
+    rows = reader.rows(
+        f"""
+        SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, {CAPPED_AS} AS judge,
+               audit.target
+        FROM {WANTED}
+        {each("feedback_event event", _TAUGHT)}
+        {each("memory_audit audit", _SAID)}
+        WHERE (event.question_id, audit.sentence_id, event.applied_sequence)
+              > (%(question)s, %(sentence)s, %(sequence)s)
+        ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(questions),
+            "question": after[0],
+            "sentence": after[1],
+            "sequence": after[2],
+            "limit": PAGE,
+        },
+    )
+    return [
+        Word(
+            question_id=row.question_id,
+            sentence_id=row.sentence_id,
+            sequence=row.applied_sequence,
+            event_id=row.id,
+            judge=row.judge,
+            target=row.target,
+        )
+        for row in rows
+    ]
+
+
+def _event(row: Any) -> Event:
+    return Event(
+        id=row.event_id,
+        question_id=row.question_id,
+        judge=row.judge,
+        day=row.day,
+        share=row.daily_share,
+        contested_share=row.contested_share,
+        process_noise=row.process_noise,
+        complete=LoggedVerdict(partial=row.partial, retrieval_success=row.retrieval_success).complete,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a question was put by the first event that taught it."""
+
+    text: str
+    embedding: Vector
+
+
+def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, Asked]:
+    """Question -> how the first applied event put it; those that none is left of are left out."""
+    rows = reader.rows(
+        f"""
+        SELECT DISTINCT ON (event.question_id) event.question_id, judged.question, judged.embedding
+        FROM {WANTED}
+        {each("feedback_event event", _TAUGHT)}
+        {each("judged_query judged", "judged.id = event.query_id")}
+        ORDER BY event.question_id, event.applied_sequence
+        """,
+        {"collection": collection_id, "ids": list(questions)},
+    )
+    return {row.question_id: Asked(row.question, row.embedding.to_numpy()) for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What one event added to a model's weights, with what it can be computed from again.
+
+    ``ranked`` and ``features``, (n, k), are None where features alone did not rank, and ``enough``, (k,), where
+    the answer teaches nothing of what is enough. ``counted`` is whether the sum
+    holds it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is ``contested``.
+    """
+
+    sequence: int
+    event_id: int
+    noise: float
+    surprise: float
+    evidence: Evidence
+    verdict: LoggedVerdict
+    activated: list[int]
+    ranked: list[int] | None
+    features: NDArray[np.float32] | None
+    enough: NDArray[np.float32] | None
+    judge: str
+    day: str
+    cap: int | None
+    counted: bool
+    contested: bool
+
+
+def terms(reader: Reader, collection_id: int, believed: Believed, after: int, limit: int = 500) -> list[Term]:
+    """The next terms of a belief, in the order of application, those after sequence ``after``, counted or not."""
+    rows = reader.rows(
+        f"""
+        SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
+               audit.information, audit.precision, judged.activated, judged.ranked, judged.features, judged.enough,
+               event.judge,
+               {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
+        FROM ranking_audit audit
+        {each("feedback_event event", _APPLIED)}
+        {each("judged_query judged", "judged.id = event.query_id")}
+        WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
+          AND event.applied_sequence > %(after)s
+        ORDER BY event.applied_sequence LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit, **asdict(believed)},
+    )
+    said = logged_verdicts.read(reader, collection_id, [row.event_id for row in rows])
+    return [
+        Term(
+            sequence=row.applied_sequence,
+            event_id=row.event_id,
+            noise=row.observation_noise,
+            surprise=row.surprise,
+            evidence=evidence_of(row),
+            verdict=said[row.event_id],
+            activated=row.activated,
+            ranked=row.ranked,
+            features=features_of(row.ranked, row.features),
+            enough=enough_of(row.enough),
+            judge=row.judge,
+            day=row.day,
+            cap=row.daily_comparisons,
+            counted=row.counted,
+            contested=row.contested,
+        )
+        for row in rows
+    ]
+
+
+def term_sums(
+    reader: Reader, collection_id: int, believed: Believed, after: int, limit: int = 2_000
+) -> list[tuple[int, Evidence]]:
+    """Those of ``terms`` that count, the evidence alone: (sequence, evidence)."""
+    rows = reader.rows(
+        f"""
+        SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit
+        {each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
+        WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
+          AND audit.counted AND event.applied_sequence > %(after)s
+        ORDER BY event.applied_sequence LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit, **asdict(believed)},
+    )
+    return [(row.applied_sequence, evidence_of(row)) for row in rows]

@@ -1,0 +1,167 @@
+"""What verdicts came to, as it is stored: what a replay is held against, and the ids that lead through it.
+
+Read in pages, as ``history`` is, so that nobody holds much at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.filter.states import Audit, Memory
+from engram.core.ranking.ranking_weights import Believed
+from engram.storage.database import Reader
+from engram.storage.feedback_log import audit_rows, logged_verdicts
+from engram.storage.learning.sentence_memories import memory_of
+from engram.storage.row_lookups import WANTED, each
+
+Vector = NDArray[np.float32]
+
+
+def judged_sentences(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
+    """The next sentences, in id order, that there are memories or audit rows of."""
+    rows = reader.rows(
+        """
+        SELECT id FROM (
+            (SELECT DISTINCT sentence_id AS id FROM memory_audit
+             WHERE collection_id = %(collection)s AND sentence_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
+            UNION
+            (SELECT DISTINCT sentence_id FROM sentence_memory
+             WHERE collection_id = %(collection)s AND sentence_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
+        ) AS judged ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit},
+    )
+    return [row.id for row in rows]
+
+
+def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Memory]:
+    """The memories of these sentences as they stand, by sentence and channel."""
+    rows = reader.rows(
+        f"""
+        SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
+               memory.pulled
+        FROM {WANTED} {each("sentence_memory memory", "memory.sentence_id = wanted.id")}
+        ORDER BY memory.sentence_id, memory.channel
+        """,
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return [memory_of(row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuestion:
+    """A question as it stands; ``embedding`` is (d,)."""
+
+    id: int
+    text_hash: bytes
+    text: str
+    embedding: Vector
+
+
+def question_ids(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
+    """The next questions, in id order, that are stored or that an applied event is said to have taught."""
+    rows = reader.rows(
+        """
+        SELECT id FROM (
+            (SELECT id FROM question
+             WHERE collection_id = %(collection)s AND id > %(after)s ORDER BY 1 LIMIT %(limit)s)
+            UNION
+            (SELECT DISTINCT question_id FROM feedback_event
+             WHERE collection_id = %(collection)s AND question_id > %(after)s AND status = 'applied'
+             ORDER BY 1 LIMIT %(limit)s)
+        ) AS asked ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit},
+    )
+    return [row.id for row in rows]
+
+
+def stored_questions(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, StoredQuestion]:
+    """The questions as they stand, in id order."""
+    rows = reader.rows(
+        f"""
+        SELECT question.id, question.text_hash, question.text, question.embedding
+        FROM {WANTED} {each("question", "question.id = wanted.id")} ORDER BY question.id
+        """,
+        {"collection": collection_id, "ids": list(questions)},
+    )
+    return {
+        row.id: StoredQuestion(row.id, bytes(row.text_hash), row.text, row.embedding.to_numpy()) for row in rows
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedEvent:
+    """An applied event: what its verdict speaks of, and its audit rows, by sentence and channel."""
+
+    id: int
+    question_id: int
+    question: str
+    verdict: LoggedVerdict
+    activated: list[int]
+    audit: list[Audit]
+
+
+def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[LoggedEvent]:
+    """The next applied events, in order of acceptance, those after event ``after``."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, event.question_id, judged.question, judged.activated
+        FROM feedback_event event
+        {each("judged_query judged", "judged.id = event.query_id")}
+        WHERE event.collection_id = %(collection)s AND event.id > %(after)s AND event.status = 'applied'
+        ORDER BY event.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit},
+    )
+    ids = [row.id for row in rows]
+    said, audit = logged_verdicts.read(reader, collection_id, ids), audit_rows.read(reader, collection_id, ids)
+    return [
+        LoggedEvent(
+            id=row.id,
+            question_id=row.question_id,
+            question=row.question,
+            verdict=said[row.id],
+            activated=row.activated,
+            audit=audit[row.id],
+        )
+        for row in rows
+    ]
+
+
+def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
+    """Those of the sentences that there still are."""
+    rows = reader.rows(
+        f"SELECT s.id FROM {WANTED} {each('sentence s', 's.id = wanted.id')}",
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return {row.id for row in rows}
+
+
+def left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> list[tuple[int, str]]:
+    """(event, status) of events that do not count and still have rows in ``table``."""
+    rows = reader.rows(
+        f"""
+        SELECT id, status FROM feedback_event event
+        WHERE collection_id = %(collection)s AND status <> 'applied' AND EXISTS (
+            SELECT FROM {table} held WHERE held.collection_id = %(collection)s AND held.event_id = event.id
+        ) ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "limit": limit},
+    )
+    return [(row.id, row.status) for row in rows]
+
+
+def beliefs(reader: Reader, collection_id: int) -> list[Believed]:
+    """Those that there are sums or terms of, in order."""
+    rows = reader.rows(
+        """
+        SELECT model, prior FROM ranking_belief WHERE collection_id = %(collection)s
+        UNION SELECT model, prior FROM ranking_audit WHERE collection_id = %(collection)s ORDER BY 1, 2
+        """,
+        {"collection": collection_id},
+    )
+    return [Believed(row.model, row.prior) for row in rows]

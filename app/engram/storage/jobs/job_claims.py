@@ -1,0 +1,236 @@
+"""Jobs in hand: claimed by one worker at a time under a lease, counted, and closed.
+
+A claim is a row's ``claimant`` and its ``due_at``, the end of a lease: while the claimant lives it puts the end off
+(``keep``), and whatever ends it (a kill, a hang, a lost machine) leaves a lease that runs out. Whoever writes for a
+job says so in the same transaction (``advance``, ``report``, ``close``), which finds out a claimant that was
+overtaken and undoes what it did.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+from sqlalchemy.exc import IntegrityError
+
+from engram.storage.database import Reader, Writer
+from engram.storage.jobs.jobs import COLUMNS, JOB, OPEN, Job, job_of
+
+
+def _ready(collection: str) -> str:
+    """Whether a ``job`` could be claimed; the collection is an expression for its own."""
+    return f"""
+        job.{OPEN} AND job.lane = ANY(%(lanes)s) AND (job.due_at <= now() OR job.claimant = %(claimant)s)
+        AND NOT EXISTS (
+            SELECT FROM job other
+            WHERE other.collection_id = {collection} AND other.lane = job.lane
+              AND other.{OPEN} AND other.id <> job.id
+              AND (other.status = 'running' OR job.status = 'queued' AND other.number < job.number)
+        )
+    """
+
+
+def _turn(collection: str) -> str:
+    return f"""
+        greatest(job.created_at, (
+            SELECT max(served.claimed_at) FROM job served
+            WHERE served.collection_id = {collection} AND served.lane = job.lane
+        )), job.number
+    """
+
+
+_TRIED = 8
+"""Collections in one look for a job."""
+_CLAIMED = f"{JOB} AND job.claimant = %(claimant)s AND job.status = 'running'"
+
+
+def claim(
+    writer: Writer,
+    claimant: UUID,
+    lanes: Sequence[str],
+    lease_seconds: float,
+    collection_id: int | None = None,
+) -> Job | None:
+    """Take the next job of these lanes in hand, whose lease ``keep`` puts off; None if there is none.
+
+    Of each lane of a collection only the first open job is taken, so that its jobs are done in turn. Of several
+    collections, whichever was served least recently comes first, where a job that came later than that counts as of
+    then: none waits for all jobs of another.
+
+    What ``claimant`` has in hand in these lanes already it gets again: a worker that a server failed asks anew. A
+    claim that takes over another's whose lease ran out counts as a failed try, since the job may be what ended it.
+
+    Args:
+        writer: of this statement alone.
+        collection_id: jobs of this collection only.
+    """
+    if not writer.distributed:
+        return _take(writer, claimant, lanes, lease_seconds, collection_id)
+    # Rows can be locked on one node only: so the job is looked for without a lock, and taken in its collection.
+    for own in [collection_id] if collection_id is not None else _at_turn(writer, claimant, lanes):
+        job = _take(writer, claimant, lanes, lease_seconds, own, "%(collection)s::bigint")
+        if job is not None:
+            return job
+    return None
+
+
+def _at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str]) -> list[int]:
+    """Collections with a job that could be claimed, in their turn: several, as the first may be taken meanwhile."""
+    rows = reader.rows(
+        f"""
+        SELECT job.collection_id FROM job WHERE {_ready("job.collection_id")}
+        ORDER BY {_turn("job.collection_id")} LIMIT %(limit)s
+        """,
+        {"claimant": claimant, "lanes": list(lanes), "limit": _TRIED},
+    )
+    return list(dict.fromkeys(row.collection_id for row in rows))
+
+
+def _take(
+    writer: Writer,
+    claimant: UUID,
+    lanes: Sequence[str],
+    lease_seconds: float,
+    collection_id: int | None,
+    own: str = "job.collection_id",
+) -> Job | None:
+    """Take the next job, of one collection if it is given; ``own`` is an expression for its collection."""
+    within = "(%(collection)s::bigint IS NULL OR job.collection_id = %(collection)s)"
+    if own != "job.collection_id":
+        within = f"job.collection_id = {own}"
+    try:
+        row = writer.row(
+            f"""
+            WITH head AS (
+                SELECT job.collection_id, job.id, job.status = 'running' AND job.claimant <> %(claimant)s AS lost
+                FROM job WHERE {within} AND {_ready(own)}
+                ORDER BY {_turn(own)} LIMIT 1 FOR UPDATE OF job SKIP LOCKED
+            )
+            UPDATE job SET status = 'running', claimant = %(claimant)s, claimed_at = now(),
+                due_at = now() + make_interval(secs => %(lease)s), updated_at = now(),
+                attempts = job.attempts + head.lost::int,
+                error = CASE WHEN head.lost THEN 'Its worker was lost.' ELSE job.error END
+            FROM head CROSS JOIN LATERAL (SELECT * FROM collection WHERE id = head.collection_id OFFSET 0) AS c
+            WHERE job.collection_id = {"head.collection_id" if own == "job.collection_id" else own}
+              AND job.id = head.id
+            RETURNING {COLUMNS}
+            """,
+            {"claimant": claimant, "lanes": list(lanes), "lease": lease_seconds, "collection": collection_id},
+        )
+    except IntegrityError:  # of two claims that did not see each other, this one came second
+        return None
+    return job_of(row)
+
+
+def keep(writer: Writer, job: Job, lease_seconds: float) -> bool | None:
+    """Put off the end of the lease; whether the job is to be cancelled, or None if it is the claimant's no more."""
+    row = writer.row(
+        f"""
+        UPDATE job SET due_at = now() + make_interval(secs => %(lease)s) WHERE {_CLAIMED}
+        RETURNING cancel_requested_at IS NOT NULL AS cancelled
+        """,
+        _of(job) | {"lease": lease_seconds},
+    )
+    return None if row is None else row.cancelled
+
+
+def advance(
+    writer: Writer,
+    job: Job,
+    *,
+    created: int = 0,
+    updated: int = 0,
+    unchanged: int = 0,
+    position: int | None = None,
+) -> bool | None:
+    """Count what the transaction does; as ``keep``, whether to go on."""
+    row = writer.row(
+        f"""
+        UPDATE job SET created = created + %(created)s, updated = updated + %(updated)s,
+            unchanged = unchanged + %(unchanged)s,
+            received = greatest(received, created + updated + unchanged + rejected
+                                          + %(created)s + %(updated)s + %(unchanged)s),
+            position = coalesce(%(position)s::bigint, position), attempts = 0, error = NULL, updated_at = now()
+        WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
+        """,
+        _of(job) | {"created": created, "updated": updated, "unchanged": unchanged, "position": position},
+    )
+    return None if row is None else row.cancelled
+
+
+def report(
+    writer: Writer,
+    job: Job,
+    *,
+    received: int,
+    updated: int,
+    unchanged: int = 0,
+    stage: str | None = None,
+    kept: bool = True,
+) -> bool | None:
+    """Say how many of so many are done with, in this stage; as ``keep``, whether to go on.
+
+    Args:
+        kept: the next try goes on from there, so that failed ones are counted anew.
+    """
+    row = writer.row(
+        f"""
+        UPDATE job SET received = %(received)s, updated = %(updated)s, unchanged = %(unchanged)s, stage = %(stage)s,
+            attempts = CASE WHEN %(kept)s THEN 0 ELSE attempts END,
+            error = CASE WHEN %(kept)s THEN NULL ELSE error END, updated_at = now()
+        WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
+        """,
+        _of(job) | {"received": received, "updated": updated, "unchanged": unchanged, "stage": stage, "kept": kept},
+    )
+    return None if row is None else row.cancelled
+
+
+def close(
+    writer: Writer, job: Job, status: str, *, error: str | None = None, result: Mapping[str, Any] | None = None
+) -> bool:
+    """End the job; False, and nothing changes, if it is the claimant's no more."""
+    return (
+        writer.execute(
+            f"""
+            UPDATE job SET status = %(status)s, error = %(error)s, result = %(result)s, claimant = NULL,
+                updated_at = now(), finished_at = now()
+            WHERE {_CLAIMED}
+            """,
+            _of(job)
+            | {"status": status, "error": error, "result": None if result is None else Jsonb(dict(result))},
+        )
+        > 0
+    )
+
+
+def attempts(reader: Reader, job: Job) -> int | None:
+    """Failed tries since the job last came forward; None if it is the claimant's no more."""
+    row = reader.row(f"SELECT attempts FROM job WHERE {_CLAIMED}", _of(job))
+    return None if row is None else row.attempts
+
+
+def put_back(
+    writer: Writer, job: Job, *, after_seconds: float = 0.0, error: str | None = None, tried: bool = False
+) -> bool:
+    """Let go of the job, to be claimed again after so long; False if it is the claimant's no more.
+
+    Args:
+        error: what stopped it; None leaves what the last try left.
+        tried: it counts as a failed try.
+    """
+    return (
+        writer.execute(
+            f"""
+            UPDATE job SET status = 'queued', claimant = NULL, attempts = attempts + %(tried)s,
+                error = coalesce(%(error)s, error), due_at = now() + make_interval(secs => %(seconds)s),
+                updated_at = now()
+            WHERE {_CLAIMED}
+            """,
+            _of(job) | {"tried": int(tried), "error": error, "seconds": after_seconds},
+        )
+        > 0
+    )
+
+
+def _of(job: Job) -> dict[str, object]:
+    return {"collection": job.collection_id, "job": job.id, "claimant": job.claimant}

@@ -1,0 +1,304 @@
+"""What verdicts taught a collection about weights, of whichever model: a sum, and the term of every event in it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engram.core.filter import caps as caps_of
+from engram.core.ranking.ranking_weights import Believed, Evidence, no_evidence
+from engram.storage.carried_statements import Aside
+from engram.storage.column_parameters import Numbers, floats, integers, received
+from engram.storage.database import Reader, Writer
+from engram.storage.judge_days import day_of, on_day
+from engram.storage.row_lookups import each, given, wanted
+
+Days = set[tuple[Believed, str, str]]
+"""What is believed, judge and day (UTC), as 2026-05-01."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The sum over ``events`` verdicts."""
+
+    evidence: Evidence
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTerm:
+    """What one event says of a model's weights.
+
+    Attributes:
+        judge, day: whose verdict it is, and of which day (UTC), as 2026-05-01.
+        cap: the judge's verdicts of a day that count; None: all.
+        contested: whether it goes against what other judges said; such a verdict does not count at all.
+        noise: R of the verdict.
+        surprise: in [0, 1], the probability that the prior gave to what the verdict denies.
+    """
+
+    event_id: int
+    judge: str
+    day: str
+    cap: int | None
+    evidence: Evidence
+    noise: float
+    surprise: float
+    contested: bool = False
+
+
+def find(reader: Reader, collection_id: int, believed: Believed) -> Learned | None:
+    """What the collection learned from this prior on; None if nothing yet."""
+    return _learned(reader, collection_id, believed, "")
+
+
+def find_all(reader: Reader, collection_id: int, asked: Collection[Believed]) -> dict[Believed, Learned]:
+    """Of each of these what the collection learned, where there is anything, in one statement."""
+    statement = of_all(asked)
+    rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
+    return gathered([row._asdict() for row in rows], asked)
+
+
+def of_all(asked: Collection[Believed]) -> Aside:
+    """The statement whose rows ``gathered`` takes."""
+    return Aside(
+        """
+        SELECT model, prior, information, precision, events FROM ranking_belief
+        WHERE collection_id = %(collection)s AND model = ANY(%(models)s) AND prior = ANY(%(priors)s)
+        """,
+        {"models": [believed.model for believed in asked], "priors": [believed.prior for believed in asked]},
+    )
+
+
+def gathered(rows: Sequence[Mapping[str, Any]], asked: Collection[Believed]) -> dict[Believed, Learned]:
+    """Of each of these what the collection learned, where there is anything."""
+    found = {
+        Believed(row["model"], row["prior"]): _sum(row["information"], row["precision"], row["events"])
+        for row in rows
+    }
+    return {believed: found[believed] for believed in asked if believed in found}
+
+
+def add(writer: Writer, collection_id: int, believed: Believed, terms: Sequence[WeightTerm]) -> None:
+    """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
+    size = len(terms[0].evidence.information)
+    known = _learned(writer, collection_id, believed, "FOR UPDATE") or _begun(writer, collection_id, believed, size)
+    total = known.evidence
+    counted = _counted(writer, collection_id, believed, terms)
+    for term in terms:
+        if counted[term.event_id]:
+            total = total + term.evidence
+    events = known.events + sum(counted.values())
+    replace(writer, collection_id, believed, Learned(total, events) if events else None)
+    # All rows' numbers come in one array, from which each row cuts its own: unnest takes arrays of arrays apart to
+    # the last number.
+    writer.execute(
+        """
+        INSERT INTO ranking_audit
+            (collection_id, event_id, model, prior, observation_noise, surprise, information, precision, counted,
+             contested)
+        SELECT %(collection)s, new.event, %(model)s, %(prior)s, new.noise, new.surprise,
+               (%(information)s::float8[])[(new.n - 1) * %(size)s + 1 : new.n * %(size)s],
+               (%(precision)s::float8[])[(new.n - 1) * %(size)s * %(size)s + 1 : new.n * %(size)s * %(size)s],
+               new.counted, new.contested
+        FROM unnest(%(events)s::bigint[], %(noises)s::float8[], %(surprises)s::float8[], %(counted)s::boolean[],
+                    %(contested)s::boolean[])
+            WITH ORDINALITY AS new(event, noise, surprise, counted, contested, n)
+        """,
+        {
+            **_of(collection_id, believed),
+            "size": size,
+            "events": integers(term.event_id for term in terms),
+            "noises": floats(term.noise for term in terms),
+            "surprises": floats(term.surprise for term in terms),
+            "information": Numbers(np.concatenate([term.evidence.information for term in terms])),
+            "precision": Numbers(np.concatenate([term.evidence.precision.ravel() for term in terms])),
+            "counted": Numbers(np.array([counted[term.event_id] for term in terms], dtype=np.bool_)),
+            "contested": Numbers(np.array([term.contested for term in terms], dtype=np.bool_)),
+        },
+    )
+
+
+def _begun(writer: Writer, collection_id: int, believed: Believed, size: int) -> Learned:
+    """Its sum, made of nothing if nobody else made it meanwhile, and locked."""
+    writer.execute(
+        """
+        INSERT INTO ranking_belief (collection_id, model, prior, information, precision)
+        VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
+        """,
+        _of(collection_id, believed) | _columns(no_evidence(size)),
+    )
+    known = _learned(writer, collection_id, believed, "FOR UPDATE")
+    if known is None:
+        raise RuntimeError("a row that was just written is not there")
+    return known
+
+
+def _counted(
+    writer: Writer, collection_id: int, believed: Believed, terms: Sequence[WeightTerm]
+) -> dict[int, bool]:
+    """Event -> whether its term is within its judge's cap of the day. Its sum is locked."""
+    own: dict[tuple[str, str], list[WeightTerm]] = {}
+    for term in terms:
+        own.setdefault((term.judge, term.day), []).append(term)
+    caps = {
+        of: [caps_of.comparisons(term.cap, contested=term.contested) for term in those] for of, those in own.items()
+    }
+    # More than the highest cap makes no difference, so the count need not go through a whole day.
+    most = [max((cap for cap in those if cap is not None), default=0) for those in caps.values()]
+    rows = writer.rows(
+        f"""
+        SELECT asked.judge, asked.day, (
+            SELECT count(*) FROM (
+                SELECT FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
+                WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
+                  AND {on_day("asked.day")}
+                  AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
+                  AND term.counted
+                ORDER BY event.received_at LIMIT asked.most
+            ) AS earlier
+        ) AS before
+        FROM unnest(%(judges)s::text[], %(days)s::text[], %(most)s::bigint[]) AS asked(judge, day, most)
+        """,
+        {
+            **_of(collection_id, believed),
+            "judges": [judge for judge, _ in own],
+            "days": [day for _, day in own],
+            "most": most,
+        },
+    )
+    found: dict[int, bool] = {}
+    for row in rows:
+        of = row.judge, row.day
+        events = (term.event_id for term in own[of])
+        found |= dict(zip(events, caps_of.counted(caps[of], row.before), strict=True))
+    return found
+
+
+def recount(writer: Writer, collection_id: int, believed: Believed, days: Collection[tuple[str, str]]) -> None:
+    """Say anew which terms of these (judge, day) count. Its sum is locked."""
+    for judge, day in sorted(days):
+        rows = terms_of_day(writer, collection_id, believed, judge, day)
+        counts = caps_of.counted([cap for _, cap, _ in rows])
+        wrong = [(event, counts[at]) for at, (event, _, now) in enumerate(rows) if counts[at] != now]
+        writer.execute(
+            f"""
+            UPDATE ranking_audit term SET counted = new.counted
+            FROM {given("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
+            WHERE term.collection_id = new.collection_id AND term.event_id = new.event_id
+              AND term.model = %(model)s
+            """,
+            {
+                **_of(collection_id, believed),
+                "events": [event for event, _ in wrong],
+                "counted": [counts for _, counts in wrong],
+            },
+        )
+
+
+def terms_of_day(
+    reader: Reader, collection_id: int, believed: Believed, judge: str, day: str
+) -> list[tuple[int, int | None, bool]]:
+    """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
+        FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
+        WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
+          AND {on_day("%(day)s")}
+          AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
+        ORDER BY event.applied_sequence
+        """,
+        {**_of(collection_id, believed), "judge": judge, "day": day},
+    )
+    return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
+
+
+def _learned(reader: Reader, collection_id: int, believed: Believed, lock: str) -> Learned | None:
+    row = reader.row(
+        f"""
+        SELECT array_send(information) AS information, array_send(precision) AS precision, events
+        FROM ranking_belief WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s {lock}
+        """,
+        _of(collection_id, believed),
+    )
+    if row is None:
+        return None
+    return _sum(received(row.information, np.float64), received(row.precision, np.float64), row.events)
+
+
+def _sum(information: ArrayLike, precision: ArrayLike, events: int) -> Learned:
+    known = np.array(information, dtype=np.float64)
+    return Learned(Evidence(known, np.array(precision, dtype=np.float64).reshape(len(known), -1)), events)
+
+
+def _of(collection_id: int, believed: Believed) -> dict[str, object]:
+    return {"collection": collection_id, "model": believed.model, "prior": believed.prior}
+
+
+def _columns(evidence: Evidence) -> dict[str, Numbers]:
+    return {"information": Numbers(evidence.information), "precision": Numbers(evidence.precision.ravel())}
+
+
+def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
+    """Remove the events' terms, which lets later ones of their judges count; whose sums and days change by it."""
+    rows = writer.rows(
+        f"""
+        DELETE FROM ranking_audit term
+        USING {wanted("events")} {each("feedback_event event", "event.id = wanted.id")}
+        WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
+        RETURNING term.model, term.prior, event.judge, event.received_at
+        """,
+        {"collection": collection_id, "events": list(events)},
+    )
+    return {(Believed(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
+
+
+def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
+    """Of the terms of these questions' events, have those of the events ``contested`` be so and no others."""
+    rows = writer.rows(
+        f"""
+        UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s)
+        FROM {wanted("questions")} {each("feedback_event event", "event.question_id = wanted.id")}
+        WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
+          AND term.contested <> (term.event_id = ANY(%(contested)s))
+        RETURNING term.model, term.prior, event.judge, event.received_at
+        """,
+        {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
+    )
+    return {(Believed(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
+
+
+def settle(writer: Writer, collection_id: int, days: Days) -> list[Believed]:
+    """Say anew which terms of these days count; whose sums change by it, in order, each locked."""
+    changed = sorted({believed for believed, _, _ in days})
+    for believed in changed:
+        _learned(writer, collection_id, believed, "FOR UPDATE")
+        recount(writer, collection_id, believed, {(judge, day) for of, judge, day in days if of == believed})
+    return changed
+
+
+def replace(writer: Writer, collection_id: int, believed: Believed, learned: Learned | None) -> None:
+    """Make this its sum; None: nothing is learned from it any more."""
+    parameters = _of(collection_id, believed)
+    if learned is None:
+        writer.execute(
+            """
+            DELETE FROM ranking_belief
+            WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s
+            """,
+            parameters,
+        )
+        return
+    # There may be no row: one goes with the last term that counts, and a term may come to count by a revocation.
+    writer.execute(
+        """
+        INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events, updated_at)
+        VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s, %(events)s, now())
+        ON CONFLICT (collection_id, model, prior) DO UPDATE SET information = excluded.information,
+            precision = excluded.precision, events = excluded.events, updated_at = excluded.updated_at
+        """,
+        parameters | _columns(learned.evidence) | {"events": learned.events},
+    )

@@ -1,0 +1,257 @@
+"""What verdicts taught about whole questions: which sentences supported them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter.state_rows import SupportRows
+from engram.storage.column_parameters import Documents, Numbers, integers, received, vectors
+from engram.storage.database import Reader, Writer
+from engram.storage.learning.sentence_memories import pulls_as_json, pulls_of
+from engram.storage.retrieval.nearest_neighbours import nearness
+from engram.storage.retrieval.query_focus import Focus
+from engram.storage.row_lookups import WANTED, each, given, wanted
+
+
+@dataclass(frozen=True, slots=True)
+class PastSupport:
+    """A sentence that supported a past question near to the present one."""
+
+    question_id: int
+    question: str
+    similarity: float
+    shares_entity: bool
+    sentence_id: int
+    passage_id: int
+    support: float
+    perplexity: float
+    complete: bool
+
+
+# Supported rather than rejected: see ``core.recall.net_support``.
+_SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
+
+
+def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
+    """Supports of the ``questions`` nearest past questions whose cosine is at least ``gate``.
+
+    A past question shares an entity if one of its supporting sentences names an ``active`` one.
+    """
+    rows = reader.rows(
+        recalling(focus, "%(entities)s::bigint[]"),
+        focus.parameters(entities=list(active), gate=gate, questions=questions),
+    )
+    return [PastSupport(**row._asdict()) for row in rows]
+
+
+def recalling(focus: Focus, active: str) -> str:
+    """The statement of ``recall``; ``active``: an array of entities."""
+    past = nearness(focus.collection, "question", "embedding", "%(q)s")
+    return f"""
+        WITH near AS MATERIALIZED (
+            SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
+            WHERE {past.rows} ORDER BY {past.order} LIMIT %(questions)s
+        ), known AS MATERIALIZED (
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete
+            FROM near {each("question_support supported", "supported.question_id = near.id")}
+            WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="supported")}
+        ), sharing AS MATERIALIZED (
+            SELECT known.id FROM known {each("entity_sentence link", "link.sentence_id = known.sentence_id")}
+            WHERE link.entity_id = ANY({active})
+        )
+        SELECT known.id AS question_id, known.text AS question, known.similarity,
+               known.id IN (SELECT id FROM sharing) AS shares_entity, s.id AS sentence_id, s.passage_id,
+               known.support, known.perplexity, known.complete
+        FROM known {each("sentence s", "s.id = known.sentence_id")}
+        {each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
+        ORDER BY known.similarity DESC, known.id, s.id
+    """
+
+
+def lock_questions(
+    writer: Writer, collection_id: int, questions: Mapping[bytes, tuple[str, NDArray[np.float32]]]
+) -> dict[bytes, int]:
+    """Hash -> the question with this text hash, made if it is new, locked until the transaction ends.
+
+    New ones are made before any other is locked, both in order of hash: whoever waits for a question that is being
+    made holds none but earlier ones.
+
+    Args:
+        questions: text hash -> text and embedding, (d,).
+    """
+    hashes = sorted(questions)
+    writer.execute(
+        """
+        INSERT INTO question (collection_id, text_hash, text, embedding)
+        SELECT %(collection)s, new.* FROM unnest(%(hashes)s::bytea[], %(texts)s::text[], %(embeddings)s::vector[])
+            AS new(hash, text, embedding)
+        ORDER BY new.hash ON CONFLICT DO NOTHING
+        """,
+        {
+            "collection": collection_id,
+            "hashes": hashes,
+            "texts": [questions[key][0] for key in hashes],
+            "embeddings": vectors([questions[key][1] for key in hashes]),
+        },
+    )
+    rows = writer.rows(
+        f"""
+        SELECT question.text_hash, question.id FROM {wanted("hashes", "bytea")} JOIN question
+          ON question.collection_id = wanted.collection_id AND question.text_hash = wanted.id
+        ORDER BY question.text_hash FOR UPDATE OF question
+        """,
+        {"collection": collection_id, "hashes": hashes},
+    )
+    return {row.text_hash: row.id for row in rows}
+
+
+def supports_of(
+    reader: Reader, collection_id: int, questions: Sequence[int], sentences: NDArray[np.int64] | None = None
+) -> SupportRows:
+    """The supports of these questions as they stand, by question and sentence; ``sentences``: only of these."""
+    row = reader.row(
+        f"""
+        WITH known AS MATERIALIZED (
+            SELECT known.*
+            FROM {wanted("questions")} {each("question_support known", "known.question_id = wanted.id")}
+            WHERE %(sentences)s::bigint[] IS NULL OR known.sentence_id = ANY(%(sentences)s)
+            ORDER BY known.question_id, known.sentence_id
+        )
+        SELECT array_send(array_agg(question_id)) AS questions, array_send(array_agg(sentence_id)) AS sentences,
+               array_send(array_agg(support)) AS supports, array_send(array_agg(perplexity)) AS perplexities,
+               array_send(array_agg(update_count::bigint)) AS counts,
+               array_send(array_agg(complete)) AS complete,
+               json_agg(pulled) AS pulled, json_agg(said) AS said
+        FROM known
+        """,
+        {
+            "collection": collection_id,
+            "questions": integers(questions),
+            "sentences": None if sentences is None else Numbers(sentences),
+        },
+    )
+    days, kept = pulls_of(row.pulled or ())
+    return SupportRows(
+        question_ids=received(row.questions, np.int64),
+        sentence_ids=received(row.sentences, np.int64),
+        supports=received(row.supports, np.float64),
+        perplexities=received(row.perplexities, np.float64),
+        update_counts=received(row.counts, np.int64),
+        complete=received(row.complete, np.bool_),
+        days=days,
+        kept=kept,
+        said=[tuple(map(tuple, said)) for said in row.said or ()],
+    )
+
+
+_NEW = given(
+    """
+    unnest(
+        %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
+        %(counts)s::bigint[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[]
+    ) AS given(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
+    """
+)
+
+
+def _columns(supports: SupportRows) -> dict[str, Any]:
+    return {
+        "questions": Numbers(supports.question_ids),
+        "sentences": Numbers(supports.sentence_ids),
+        "supports": Numbers(supports.supports),
+        "perplexities": Numbers(supports.perplexities),
+        "counts": Numbers(supports.update_counts),
+        "complete": Numbers(supports.complete),
+        "pulled": pulls_as_json(supports.days, supports.kept),
+        "said": Documents(supports.said),
+    }
+
+
+def store_supports(writer: Writer, collection_id: int, supports: SupportRows) -> None:
+    """Write supports, by question and sentence, whether they are there already or not."""
+    writer.execute(
+        f"""
+        INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
+                                      complete, pulled, said)
+        SELECT new.* FROM {_NEW}
+        ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
+            support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
+            complete = excluded.complete, pulled = excluded.pulled, said = excluded.said
+        """,
+        {"collection": collection_id, **_columns(supports)},
+    )
+
+
+def replace_supports(
+    writer: Writer, collection_id: int, changed: SupportRows, gone: Sequence[tuple[int, int]]
+) -> None:
+    """Write these supports, which are there already, and remove those of the (question, sentence) ``gone``."""
+    writer.execute(
+        f"""
+        UPDATE question_support SET support = new.support, perplexity = new.perplexity,
+            update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said
+        FROM {_NEW}
+        WHERE question_support.collection_id = new.collection_id AND question_support.question_id = new.question_id
+          AND question_support.sentence_id = new.sentence_id
+        """,
+        {"collection": collection_id, **_columns(changed)},
+    )
+    writer.execute(
+        f"""
+        DELETE FROM question_support known
+        USING {given("unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)")}
+        WHERE known.collection_id = new.collection_id AND known.question_id = new.question_id
+          AND known.sentence_id = new.sentence_id
+        """,
+        {
+            "collection": collection_id,
+            "questions": integers(question for question, _ in gone),
+            "sentences": integers(sentence for _, sentence in gone),
+        },
+    )
+
+
+def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:
+    """Question -> sentences that the events' verdicts said something of for it, by the audit."""
+    rows = reader.rows(
+        f"""
+        SELECT event.question_id, audit.sentence_id
+        FROM {WANTED} {each("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
+        {each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    found: dict[int, set[int]] = {}
+    for row in rows:
+        found.setdefault(row.question_id, set()).update(() if row.sentence_id is None else (row.sentence_id,))
+    return {question: sorted(sentences) for question, sentences in sorted(found.items())}
+
+
+def put_questions(
+    writer: Writer, collection_id: int, put: Mapping[int, tuple[str, NDArray[np.float32]]], gone: Sequence[int]
+) -> None:
+    """Have these questions read as given, where they do not yet, and remove those ``gone`` with their supports."""
+    rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
+    writer.execute(
+        f"""
+        UPDATE question SET text = new.text, embedding = new.embedding FROM {given(rows)}
+        WHERE question.collection_id = new.collection_id AND question.id = new.id
+          AND (question.text <> new.text OR question.embedding <> new.embedding)
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(put),
+            "texts": [text for text, _ in put.values()],
+            "embeddings": vectors([embedding for _, embedding in put.values()]),
+        },
+    )
+    writer.execute(
+        f"""
+        DELETE FROM question USING {WANTED}
+        WHERE question.collection_id = wanted.collection_id AND question.id = wanted.id
+        """,
+        {"collection": collection_id, "ids": list(gone)},
+    )

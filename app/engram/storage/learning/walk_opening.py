@@ -1,0 +1,90 @@
+"""What a walk begins with, in one statement: the question's names, what they recall, and where they lead.
+
+The first hop goes on from what has the names, each with activation 1. That is the walk's own first hop nearly
+always: where past questions bring sentences to it, or a name has to be compared by embedding, it is made again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engram.storage.carried_statements import as_rows
+from engram.storage.column_parameters import received
+from engram.storage.corpus.current_vectors import CURRENT, Current
+from engram.storage.database import Reader
+from engram.storage.learning import question_supports
+from engram.storage.learning.question_supports import PastSupport
+from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
+from engram.storage.retrieval.graph_hops import Reached
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
+
+_GIVEN = "(SELECT DISTINCT id, 1::float8 FROM called) AS given(entity_id, score)"
+_NEAR = "(SELECT id FROM nearest) AS wanted"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a walk begins with.
+
+    Attributes:
+        called: normalised name -> (entity, surface), see ``entities.called_entities``.
+        recalled: see ``experience.recall``; None if past questions are not heard.
+        near: passages nearest to the question, best first; None if they were not asked for.
+        reached: by a hop from the entities called, where each has activation 1 and nothing is recalled.
+        current: which vectors the snapshot has; None: the collection is gone.
+    """
+
+    called: dict[str, tuple[int, str]]
+    recalled: Sequence[PastSupport] | None
+    near: Sequence[int] | None
+    reached: Reached
+    current: Current | None
+
+
+def read(
+    reader: Reader,
+    focus: Focus,
+    names: Sequence[str],
+    limits: GraphLimits,
+    read: int,
+    *,
+    recall: tuple[float, int] | None,
+    near: int | None,
+) -> Opening:
+    """What a walk begins with that starts from these normalised names.
+
+    Args:
+        read: how many of the best sentences are read, see ``hops.linked_sentences``.
+        recall: least cosine, and how many questions, see ``experience.recall``; None to hear none.
+        near: passages near the question that hubs are read in; None where the collection is small.
+    """
+    before = f"called AS MATERIALIZED ({entity_lookup.CALLED}),"
+    besides = f", {as_rows('SELECT * FROM called')} AS called, {CURRENT} AS current"
+    if near is not None:
+        # As a number: of a parameter the planner would take a tenth of the collection for what comes of it.
+        before += f" nearest AS MATERIALIZED ({passages_by_key.nearest(focus, limits, str(near))}),"
+        besides += ", (SELECT array_send(array_agg(id ORDER BY similarity DESC)) FROM nearest) AS near"
+    if recall is not None:
+        besides += f", {as_rows(question_supports.recalling(focus, 'ARRAY(SELECT id FROM called)'))} AS past"
+    candidates = graph_hops.linked(focus, _GIVEN, None if near is None else _NEAR)
+    gate, questions = recall or (0.0, 0)
+    row = reader.row(
+        graph_hops.reaching(focus, candidates, before=before, besides=besides),
+        graph_hops.linking(
+            focus,
+            limits,
+            read,
+            (),
+            **entity_lookup.called_parameters(names),
+            gate=gate,
+            questions=questions,
+        ),
+    )
+    return Opening(
+        called={one["name"]: (one["id"], one["surface"]) for one in row.called or ()},
+        recalled=None if recall is None else [PastSupport(**past) for past in row.past or ()],
+        near=None if near is None else received(row.near, np.int64).tolist(),
+        reached=graph_hops.reached(focus, row),
+        current=None if row.current is None else Current(**row.current),
+    )

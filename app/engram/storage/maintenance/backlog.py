@@ -1,0 +1,28 @@
+"""What waits for workers, and for how long."""
+
+from dataclasses import dataclass
+
+from engram.storage.database import Reader
+from engram.storage.jobs.jobs import OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How long the oldest of what waits has waited, in seconds; None where nothing waits."""
+
+    verdict_seconds: float | None
+    job_seconds: float | None
+
+
+def backlog(reader: Reader) -> Backlog:
+    """What waits in all collections. A job counts from when it may be claimed."""
+    row = reader.row(
+        f"""
+        SELECT
+            (SELECT extract(epoch FROM clock_timestamp() - min(received_at))::float8
+             FROM feedback_event WHERE status = 'pending') AS verdict,
+            (SELECT extract(epoch FROM clock_timestamp() - min(due_at))::float8
+             FROM job WHERE job.{OPEN} AND status = 'queued' AND due_at <= now()) AS job
+        """
+    )
+    return Backlog(row.verdict, row.job)

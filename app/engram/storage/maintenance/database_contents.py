@@ -1,0 +1,88 @@
+"""What a database holds, for a copy of it: its versions, its tables and their rows, and who else is connected."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from engram.storage.database import Administrator, Reader
+from engram.storage.row_lookups import THERE
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Of the server, of pgvector and of the schema; None of what is not there."""
+
+    postgres: str
+    pgvector: str | None
+    schema: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A collection, and the encoder that made its vectors."""
+
+    name: str
+    passages: int
+    encoder_model: str
+    encoder_fingerprint: str
+
+
+def versions(reader: Reader) -> Versions:
+    """What is installed and migrated."""
+    row = reader.row(
+        """
+        SELECT current_setting('server_version') AS postgres,
+               (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS pgvector,
+               to_regclass('alembic_version') IS NOT NULL AS migrated
+        """
+    )
+    schema = reader.scalar("SELECT version_num FROM alembic_version") if row.migrated else None
+    return Versions(row.postgres, row.pgvector, schema)
+
+
+def tables(reader: Reader) -> list[str]:
+    """The tables by name; of partitioned ones the whole."""
+    rows = reader.rows(
+        """
+        SELECT relname::text AS name FROM pg_class
+        WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = current_schema()::regnamespace
+        ORDER BY relname
+        """
+    )
+    return [row.name for row in rows]
+
+
+def rows_of(reader: Reader, names: Sequence[str]) -> Mapping[str, int]:
+    """How many rows each of these tables has."""
+    return {name: reader.scalar(f'SELECT count(*) FROM "{name}"') for name in names}
+
+
+def collections(reader: Reader) -> list[Made]:
+    """The collections, in the order of their names."""
+    rows = reader.rows(
+        f"""
+        SELECT name, passage_count, encoder_model, encoder_fingerprint FROM collection WHERE {THERE} ORDER BY name
+        """
+    )
+    return [Made(row.name, row.passage_count, row.encoder_model, row.encoder_fingerprint) for row in rows]
+
+
+def exported(reader: Reader) -> str:
+    """The name by which other sessions see what this transaction sees, while it lasts."""
+    name: str = reader.scalar("SELECT pg_export_snapshot()")
+    return name
+
+
+def others(reader: Reader) -> int:
+    """How many others are connected to this database."""
+    count: int = reader.scalar(
+        """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+        """
+    )
+    return count
+
+
+def analyse(administrator: Administrator) -> None:
+    """Tell the planner of what was put back, which brings no statistics along."""
+    administrator.execute("ANALYZE")

@@ -1,0 +1,28 @@
+"""What the schema should have and does not: tables, columns, indexes and constraints that somebody took away."""
+
+from typing import Any
+
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from engram.storage import citus_distribution
+from engram.storage.database import Database
+from engram.storage.tables import metadata
+
+
+def missing(database: Database) -> list[str]:
+    """What the database lacks, in words. What it has besides does not count: indexes and weeks come and go."""
+    with database.read() as reader:
+        expected = citus_distribution.spread_schema() if citus_distribution.distributed(reader) else metadata
+    with database.inspected() as connection:
+        found = compare_metadata(MigrationContext.configure(connection), expected)
+    # A change of a column comes as a list of its own, and of vectors' dimensions the schema knows nothing.
+    return sorted(_said(change) for change in found if isinstance(change, tuple) and change[0].startswith("add_"))
+
+
+def _said(change: Any) -> str:
+    kind, *what = change
+    named = next((part for part in reversed(what) if hasattr(part, "name")), None)
+    table = getattr(getattr(named, "table", None), "name", None)
+    where = f" of {table}" if table and table != getattr(named, "name", None) else ""
+    return f"{kind.removeprefix('add_')} {getattr(named, 'name', named)}{where}"

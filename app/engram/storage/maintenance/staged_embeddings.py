@@ -1,0 +1,351 @@
+"""Vectors by encoders that a collection does not serve by, beside those that it serves by, until they change
+places.
+
+Of a sentence, an entity or a time expression there is one for each encoder, as its text never changes. That of a
+passage says of which content it is, and those of texts that callers sent (questions, times, expansions) stand by
+the text alone. Each goes with what it is of: see the foreign keys, and ``forget_passages``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.passage_keys.key_text import KeyBuilding
+from engram.storage.column_parameters import vectors as sent
+from engram.storage.corpus import current_vectors
+from engram.storage.corpus.collections import EncoderId
+from engram.storage.database import Reader, Writer
+from engram.storage.passage_keys.staged_keys import SOURCE, KeySource
+from engram.storage.row_lookups import WANTED, each, given, wanted
+
+Vector = NDArray[np.float32]
+Row = Literal["sentence", "entity", "time_expression"]
+TEXT_OF: Mapping[Row, str] = {"sentence": "text", "entity": "surface", "time_expression": "text"}
+"""What of a row its vector is made of."""
+
+# Made of what a key is made of: a re-key changes it as a new content does.
+_CONTENT = """
+    sha256(p.content_hash || convert_to((SELECT key_building FROM collection WHERE id = p.collection_id), 'UTF8'))
+"""
+
+
+def _digest(text: str) -> str:
+    return f"sha256(convert_to({text}, 'UTF8'))"
+
+
+# All that callers sent and that there is a vector of, each with what it is made of.
+_SAID = """(
+    SELECT text FROM question WHERE collection_id = %(collection)s
+    UNION SELECT text FROM expansion_unit WHERE collection_id = %(collection)s
+    UNION SELECT question FROM judged_query WHERE collection_id = %(collection)s
+    UNION SELECT time_constraint FROM judged_query
+          WHERE collection_id = %(collection)s AND time_constraint IS NOT NULL
+) AS said"""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A row without a spare vector, and the text that one is made of."""
+
+    id: int
+    text: str
+
+
+def total(reader: Reader, collection_id: int) -> int:
+    """How many vectors the collection has: of its corpus, and of what callers sent."""
+    found: int = reader.scalar(
+        f"""
+        SELECT passage_count + sentence_count + entity_count
+             + (SELECT count(*) FROM time_expression WHERE collection_id = %(collection)s)
+             + (SELECT count(*) FROM {_SAID})
+        FROM collection WHERE id = %(collection)s
+        """,
+        {"collection": collection_id},
+    )
+    return found
+
+
+def count(reader: Reader, collection_id: int, encoder: str | None) -> int:
+    """How many there are of this encoder, or of all."""
+    found: int = reader.scalar(
+        """
+        SELECT count(*) FROM spare_vector
+        WHERE collection_id = %(collection)s AND (%(encoder)s::text IS NULL OR encoder = %(encoder)s)
+        """,
+        {"collection": collection_id, "encoder": encoder},
+    )
+    return found
+
+
+def rows_without(
+    reader: Reader, collection_id: int, table: Row, encoder: str, after: int, limit: int
+) -> list[Source]:
+    """The table's next rows after ``after`` that have no vector of this encoder, in id order."""
+    rows = reader.rows(
+        f"""
+        SELECT r.id, r.{TEXT_OF[table]} AS text FROM {table} r
+        WHERE r.collection_id = %(collection)s AND r.id > %(after)s AND (
+            SELECT v.id FROM spare_vector v
+            WHERE v.collection_id = r.collection_id AND v.{table}_id = r.id AND v.encoder = %(encoder)s
+        ) IS NULL
+        ORDER BY r.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "encoder": encoder, "after": after, "limit": limit},
+    )
+    return [Source(row.id, row.text) for row in rows]
+
+
+def passages_without(reader: Reader, collection_id: int, encoder: str, after: int, limit: int) -> list[KeySource]:
+    """The next passages after ``after`` whose present content has no vector of this encoder, in id order."""
+    rows = reader.rows(
+        f"""
+        {SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s AND (
+            SELECT v.id FROM spare_vector v
+            WHERE v.collection_id = p.collection_id AND v.passage_id = p.id AND v.encoder = %(encoder)s
+              AND v.digest = {_CONTENT}
+        ) IS NULL
+        ORDER BY p.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "encoder": encoder, "after": after, "limit": limit},
+    )
+    return [KeySource(**row._asdict()) for row in rows]
+
+
+def texts_without(reader: Reader, collection_id: int, encoder: str, limit: int) -> list[str]:
+    """Texts that callers sent that have no vector of this encoder, some of them."""
+    rows = reader.rows(
+        f"""
+        SELECT said.text FROM {_SAID} WHERE (
+            SELECT v.id FROM spare_vector v
+            WHERE v.collection_id = %(collection)s AND v.digest = {_digest("said.text")}
+              AND v.encoder = %(encoder)s AND v.passage_id IS NULL
+        ) IS NULL
+        LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "encoder": encoder, "limit": limit},
+    )
+    return [row.text for row in rows]
+
+
+def stage_rows(
+    writer: Writer,
+    collection_id: int,
+    table: Row,
+    encoder: EncoderId,
+    ids: Sequence[int],
+    vectors: Sequence[Vector],
+) -> None:
+    """Keep vectors of these rows, those that are gone left out, and beside them those that they have now."""
+    parameters = {"collection": collection_id, "encoder": encoder.fingerprint, "ids": list(ids)}
+    held = f"""
+        JOIN {table} r ON r.collection_id = new.collection_id AND r.id = new.id
+    """
+    locked = "ORDER BY r.id FOR KEY SHARE OF r ON CONFLICT DO NOTHING"
+    writer.execute(
+        f"""
+        INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
+        SELECT r.collection_id, %(encoder)s, r.id, new.embedding
+        FROM {given("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
+        """,
+        parameters | {"vectors": sent(vectors)},
+    )
+    writer.execute(
+        f"""
+        INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
+        SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
+        FROM {given("unnest(%(ids)s::bigint[]) AS new(id)")}
+        JOIN collection c ON c.id = new.collection_id {held} WHERE r.embedding IS NOT NULL {locked}
+        """,
+        parameters,
+    )
+
+
+def stage_passages(
+    writer: Writer,
+    collection_id: int,
+    encoder: EncoderId,
+    building: KeyBuilding,
+    sources: Sequence[KeySource],
+    vectors: Sequence[Vector],
+) -> None:
+    """Keep vectors of these passages, not of those that changed meanwhile, and beside them those that they have.
+
+    Args:
+        building: what the vectors' texts were made by.
+    """
+    parameters = {
+        "collection": collection_id,
+        "building": building,
+        "ids": [source.passage_id for source in sources],
+        "hashes": [source.content_hash for source in sources],
+    }
+    insert = "INSERT INTO spare_vector (collection_id, encoder, passage_id, digest, embedding)"
+    held = """
+        JOIN collection c ON c.id = new.collection_id AND c.key_building = %(building)s
+        JOIN passage p ON p.collection_id = new.collection_id AND p.id = new.id AND p.content_hash = new.hash
+        ORDER BY p.id FOR KEY SHARE OF p
+        ON CONFLICT (collection_id, passage_id, encoder) WHERE passage_id IS NOT NULL
+            DO UPDATE SET digest = excluded.digest, embedding = excluded.embedding
+    """
+    columns = "unnest(%(ids)s::bigint[], %(hashes)s::bytea[], %(vectors)s::vector[]) AS new(id, hash, embedding)"
+    writer.execute(
+        f"""
+        {insert} SELECT p.collection_id, %(encoder)s, p.id, {_CONTENT}, new.embedding FROM {given(columns)} {held}
+        """,
+        parameters | {"vectors": sent(vectors), "encoder": encoder.fingerprint},
+    )
+    writer.execute(
+        f"""
+        {insert} SELECT p.collection_id, c.encoder_fingerprint, p.id, {_CONTENT}, p.embedding
+        FROM {given("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {held}
+        """,
+        parameters,
+    )
+
+
+def stage_texts(
+    writer: Writer, collection_id: int, encoder: EncoderId, texts: Sequence[str], vectors: Sequence[Vector]
+) -> None:
+    """Keep vectors of texts that callers sent."""
+    writer.execute(
+        f"""
+        INSERT INTO spare_vector (collection_id, encoder, digest, embedding)
+        SELECT new.collection_id, %(encoder)s, {_digest("new.text")}, new.embedding
+        FROM {given("unnest(%(texts)s::text[], %(vectors)s::vector[]) AS new(text, embedding)")}
+        ON CONFLICT DO NOTHING
+        """,
+        {
+            "collection": collection_id,
+            "encoder": encoder.fingerprint,
+            "texts": list(texts),
+            "vectors": sent(vectors),
+        },
+    )
+
+
+def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+    """Remove what is of former contents of these passages."""
+    writer.execute(
+        "DELETE FROM spare_vector WHERE collection_id = %(collection)s AND passage_id = ANY(%(passages)s)",
+        {"collection": collection_id, "passages": list(passages)},
+    )
+
+
+def forget_texts(writer: Writer, collection_id: int) -> None:
+    """Remove what is of texts that callers sent."""
+    writer.execute(
+        """
+        DELETE FROM spare_vector
+        WHERE collection_id = %(collection)s AND digest IS NOT NULL AND passage_id IS NULL
+        """,
+        {"collection": collection_id},
+    )
+
+
+def drop(writer: Writer, collection_id: int, limit: int) -> int:
+    """Remove up to ``limit`` vectors; how many there were."""
+    return writer.execute(
+        """
+        DELETE FROM spare_vector WHERE collection_id = %(collection)s AND id IN (
+            SELECT id FROM spare_vector WHERE collection_id = %(collection)s LIMIT %(limit)s
+        )
+        """,
+        {"collection": collection_id, "limit": limit},
+    )
+
+
+Table = Literal["sentence", "entity", "time_expression", "passage", "question", "expansion_unit", "judged_query"]
+TABLES: Sequence[Table] = (
+    "passage", "sentence", "entity", "time_expression", "question", "expansion_unit", "judged_query",
+)  # fmt: skip
+"""Those whose rows have vectors made of texts, in the order in which they are locked."""
+
+
+def following(reader: Reader, collection_id: int, table: Table, after: Any, limit: int) -> list[Any]:
+    """The table's next ids after ``after``; None: the first."""
+    beyond = "" if after is None else "AND r.id > %(after)s"
+    rows = reader.rows(
+        f"""
+        SELECT r.id FROM {table} r WHERE r.collection_id = %(collection)s {beyond} ORDER BY r.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit},
+    )
+    return [row.id for row in rows]
+
+
+def put_in_place(writer: Writer, collection_id: int, table: Table, encoder: EncoderId, ids: Sequence[Any]) -> int:
+    """Make the vectors of these rows those of this encoder; of how many there were any."""
+    return writer.execute(
+        _PUT[table], {"collection": collection_id, "encoder": encoder.fingerprint, "ids": list(ids)}
+    )
+
+
+def judged_in(writer: Writer, collection_id: int, space: int) -> int:
+    """How many questions taught something and have no vectors in this space."""
+    found: int = writer.scalar(
+        """
+        SELECT count(*) FROM judged_query judged
+        WHERE judged.collection_id = %(collection)s AND judged.space <> %(space)s AND EXISTS (
+            SELECT FROM feedback_event event
+            WHERE event.collection_id = judged.collection_id AND event.query_id = judged.id
+              AND event.status IN ('applied', 'revoked')
+        )
+        """,
+        {"collection": collection_id, "space": space},
+    )
+    return found
+
+
+def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
+    """Have the collection be of this encoder; what another made keys of is forgotten."""
+    parameters = {"collection": collection_id, "model": encoder.model, "fingerprint": encoder.fingerprint}
+    writer.execute(
+        """
+        UPDATE collection SET encoder_model = %(model)s, encoder_fingerprint = %(fingerprint)s, space = space + 1
+        WHERE id = %(collection)s
+        """,
+        parameters,
+    )
+    current_vectors.base_keys_changed(writer, collection_id)
+    writer.execute("DELETE FROM staged_key WHERE collection_id = %(collection)s", parameters)
+
+
+def _put(table: Table, condition: str) -> str:
+    """Each row's vector is looked up by itself: see ``lookups``."""
+    found = each("spare_vector v", f"{condition} AND v.encoder = %(encoder)s")
+    return f"""
+        UPDATE {table} r SET embedding = new.embedding
+        FROM (
+            SELECT wanted.collection_id, wanted.id, v.embedding
+            FROM {WANTED} {each(f"{table} held", "held.id = wanted.id")} {found} OFFSET 0
+        ) AS new
+        WHERE r.collection_id = new.collection_id AND r.id = new.id
+    """
+
+
+def _said(text: str) -> str:
+    return f"v.digest = {_digest(text)} AND v.passage_id IS NULL"
+
+
+_TIMED = f"{_said('held.time_constraint')} AND v.encoder = %(encoder)s"
+_PUT: Mapping[Table, str] = {
+    "passage": _put("passage", f"v.passage_id = held.id AND v.digest = {_CONTENT.replace('p.', 'held.')}"),
+    **{table: _put(table, f"v.{table}_id = held.id") for table in TEXT_OF},
+    "question": _put("question", _said("held.text")),
+    "expansion_unit": _put("expansion_unit", _said("held.text")),
+    "judged_query": f"""
+        UPDATE judged_query r SET embedding = new.embedding, time_embedding = new.timed,
+            space = (SELECT space + 1 FROM collection WHERE id = %(collection)s)
+        FROM (
+            SELECT wanted.collection_id, wanted.id, v.embedding, t.embedding AS timed
+            FROM {wanted("ids", "uuid")} {each("judged_query held", "held.id = wanted.id")}
+            {each("spare_vector v", _said("held.question") + " AND v.encoder = %(encoder)s")}
+            {each("spare_vector t", _TIMED.replace("v.", "t."), outer=True)}
+            WHERE held.time_constraint IS NULL OR t.embedding IS NOT NULL OFFSET 0
+        ) AS new
+        WHERE r.collection_id = new.collection_id AND r.id = new.id
+    """,
+}

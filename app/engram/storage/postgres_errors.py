@@ -1,0 +1,75 @@
+"""What Postgres refuses, as our own errors."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from psycopg import errors
+from sqlalchemy import exc
+
+from engram.context import deadline
+from engram.context.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    MissingPartitionError,
+    NotFoundError,
+    StatementGivenUpError,
+    UnavailableError,
+)
+
+NOT_MIGRATED = "The database does not have this version's schema; `engram migrate` brings it there."
+# What a statement brings upon itself although psycopg counts it among the failures of the server: it took too long,
+# stood in another's way, was too deeply nested, or needed more temporary files than one statement may have.
+_GIVEN_UP = (
+    errors.QueryCanceled,
+    errors.DeadlockDetected,
+    errors.StatementTooComplex,
+    errors.ConfigurationLimitExceeded,
+)
+
+_NO_PARTITION = "no partition of relation"
+"""What Citus passes on from a worker, without the kind of error that it was there."""
+
+
+@contextmanager
+def explained(*, writing: bool = False) -> Iterator[None]:
+    """The block's errors, of the kinds that callers know; others pass.
+
+    Args:
+        writing: what it does takes a server that takes writes.
+    """
+    try:
+        yield
+    except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+        if isinstance(getattr(error, "orig", None), errors.ProgramLimitExceeded):
+            raise InvalidRequestError("A value is larger than Postgres can hold or index.") from error
+        deadline.check()  # of a statement that was cancelled because of it, this is the cause
+        given_up = isinstance(getattr(error, "orig", None), _GIVEN_UP)
+        kind = StatementGivenUpError if given_up else UnavailableError
+        raise kind(_cause(error)) from error
+    except exc.InternalError as error:
+        # Not the server's own mistakes: a session that it ended, as it does to one that idles in a transaction, and
+        # a server that takes no writes, as a standby or one whose provider found its disk full.
+        if error.connection_invalidated or (writing and isinstance(error.orig, errors.ReadOnlySqlTransaction)):
+            raise UnavailableError(_cause(error)) from error
+        if str(error.orig).startswith(_NO_PARTITION):
+            raise MissingPartitionError(_cause(error)) from error
+        raise
+    except exc.ProgrammingError as error:
+        if isinstance(error.orig, errors.UndefinedTable | errors.UndefinedColumn):
+            raise ConfigurationError(NOT_MIGRATED) from error
+        # Not what row security keeps back, which is a mistake of ours.
+        if isinstance(error.orig, errors.InsufficientPrivilege) and "permission denied" in str(error.orig):
+            raise ConfigurationError(f"{_cause(error)}; connect as the role that ran `engram migrate`") from error
+        raise
+    except exc.IntegrityError as error:
+        if isinstance(error.orig, errors.ForeignKeyViolation):
+            raise NotFoundError("What this belongs to was deleted meanwhile.") from error
+        if isinstance(error.orig, errors.CheckViolation) and error.orig.diag.constraint_name is None:
+            raise MissingPartitionError(_cause(error)) from error
+        raise
+
+
+def _cause(error: Exception) -> str:
+    """What Postgres or the way to it said, in one line."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return f"Postgres: {lines[0] if lines else type(error).__name__}"

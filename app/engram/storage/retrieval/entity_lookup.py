@@ -1,0 +1,72 @@
+"""The entities that a question's names are aligned to: by name, by spelling, or by embedding.
+
+Embeddings have unit length, so the negative inner product ``<#>`` is minus the cosine and costs less.
+"""
+
+from collections.abc import Sequence
+
+from engram.core.text.spelling import spelling
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Reader
+from engram.storage.retrieval.nearest_neighbours import nearness
+from engram.storage.retrieval.query_focus import GraphLimits, Vector
+from engram.storage.row_lookups import WANTED, each
+
+NEAR_ENTITIES = 10
+"""Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
+
+
+CALLED = """
+    SELECT given.name, called.id, called.surface
+    FROM unnest(%(names)s::text[], %(spellings)s::text[]) AS given(name, spelling)
+    CROSS JOIN LATERAL (
+        SELECT * FROM (
+            (SELECT e.id, e.surface, 0 AS off FROM entity e
+             WHERE e.collection_id = %(collection)s AND e.name = given.name)
+            UNION ALL
+            (SELECT e.id, e.surface, 1 FROM entity e
+             WHERE e.collection_id = %(collection)s AND e.spelling = given.spelling ORDER BY e.id LIMIT 1)
+        ) AS either ORDER BY off LIMIT 1
+    ) AS called
+"""
+"""The statement of the entities that bear the names of ``called_parameters``, or else are spelt like them."""
+
+
+def called_parameters(names: Sequence[str]) -> dict[str, list[str]]:
+    """Normalised names as ``CALLED`` takes them."""
+    return {"names": list(names), "spellings": [spelling(name) for name in names]}
+
+
+def called_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Normalised name -> (entity, surface) for the names that an entity bears, be they spelt a little otherwise."""
+    rows = reader.rows(CALLED, {"collection": collection.id, **called_parameters(names)})
+    return {row.name: (row.id, row.surface) for row in rows}
+
+
+def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[int, str]:
+    """Entity -> surface of those of these entities that there are, in the order given."""
+    if not ids:
+        return {}
+    rows = reader.rows(
+        f"SELECT e.id, e.surface FROM {WANTED} {each('entity e', 'e.id = wanted.id')}",
+        {"collection": collection.id, "ids": list(ids)},
+    )
+    found = {row.id: row.surface for row in rows}
+    return {one: found[one] for one in ids if one in found}
+
+
+def nearest_entity(
+    reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
+) -> tuple[int, str, float] | None:
+    """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3), of those embedded by now."""
+    near = nearness(collection, "entity", "embedding", "%(v)s", exact=limits.exact)
+    row = reader.row(
+        f"""
+        SELECT * FROM (
+            SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
+            WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
+        ) AS nearest ORDER BY similarity DESC, id LIMIT 1
+        """,
+        {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},
+    )
+    return None if row is None else (row.id, row.surface, row.similarity)

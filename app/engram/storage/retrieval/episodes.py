@@ -1,0 +1,227 @@
+"""Episodes: answered queries as ids and numbers, which feedback refers to.
+
+What an answer said is read again from the corpus: a text that was deleted is in no answer any more.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from engram.context.errors import NotFoundError
+from engram.storage.column_parameters import Numbers, integers
+from engram.storage.corpus.collection_lock import KEPT, row_lock
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import THERE, each, wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRow:
+    """An episode to write.
+
+    Attributes:
+        id: of version 7; there must be a partition for its week, see ``weeks``.
+        filter: what metadata its passages had to have; None for all.
+        activated: sentences that were selected in any hop, which a verdict judges unless it is partial.
+        shown: passages of the answer, in order.
+        answer, trace: what was answered and how it came about, in ids and numbers.
+        ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
+            them; None where it would not speak of the ranking alone.
+        enough: features of the answer as a verdict on whether it is enough needs them, (k,); None where that would
+            speak of something else than the first of ``ranked``.
+        strategy: how passages were looked for.
+        arm: of the collection's experiment; None for none.
+        explored: passages that exploration put into the answer.
+        principal: whose request it was.
+        space: of the collection's, that its vectors are of.
+    """
+
+    id: UUID
+    question: str
+    embedding: NDArray[np.float32]
+    time_constraint: str | None
+    time_embedding: NDArray[np.float32] | None
+    memory: str
+    profile: str
+    strategy: str
+    filter: Mapping[str, Any] | None
+    activated: Sequence[int]
+    shown: Sequence[int]
+    hops: int
+    total_ms: float
+    answer: Mapping[str, Any]
+    trace: Mapping[str, Any]
+    ranked: NDArray[np.int64] | None = None
+    features: NDArray[np.float32] | None = None
+    enough: NDArray[np.float32] | None = None
+    arm: str | None = None
+    explored: Sequence[int] = ()
+    principal: str = "local"
+    space: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEpisode:
+    """An episode as it can be read again; ``judged`` is how many verdicts refer to it, revoked ones included."""
+
+    id: UUID
+    question: str
+    memory: str
+    profile: str
+    strategy: str
+    filter: dict[str, Any] | None
+    activated: list[int]
+    shown: list[int]
+    explored: list[int]
+    hops: int
+    arm: str | None
+    principal: str
+    answer: dict[str, Any]
+    trace: dict[str, Any]
+    judged: int
+    created_at: datetime
+
+
+_SOON = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
+"""Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
+statement of each query."""
+
+
+def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: bool = True) -> None:
+    """Write an episode.
+
+    Args:
+        durable: whether its transaction ends once it is on disk. Else a crash of the server may lose it, until
+            something durable was committed after it, as a verdict on it is.
+
+    Raises:
+        NotFoundError: the collection is gone.
+    """
+    written = writer.execute(
+        f"""
+        INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
+                             profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
+                             principal, answer, trace, ranked, features, enough, space)
+        SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
+               %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
+               %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s,
+               %(space)s
+        FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
+        {row_lock(writer, KEPT)}
+        """,
+        {
+            "collection": collection_id,
+            "id": episode.id,
+            "question": episode.question,
+            "embedding": episode.embedding,
+            "time_constraint": episode.time_constraint,
+            "time_embedding": episode.time_embedding,
+            "space": episode.space,
+            "memory": episode.memory,
+            "profile": episode.profile,
+            "strategy": episode.strategy,
+            "filter": None if episode.filter is None else Jsonb(dict(episode.filter)),
+            "activated": integers(episode.activated),
+            "shown": integers(episode.shown),
+            "explored": integers(episode.explored) if episode.explored else None,
+            "hops": episode.hops,
+            "total_ms": episode.total_ms,
+            "arm": episode.arm,
+            "principal": episode.principal,
+            "answer": Jsonb(episode.answer),
+            "trace": Jsonb(episode.trace),
+            "ranked": None if episode.ranked is None else Numbers(episode.ranked),
+            "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
+            "enough": None if episode.enough is None else episode.enough.astype("<f4").tobytes(),
+        },
+    )
+    if not written:
+        raise NotFoundError("The collection was deleted meanwhile.")
+
+
+_REFERRING = """
+    FROM feedback_event event WHERE event.collection_id = %(collection)s AND event.query_id = episode.id
+"""
+_SELECT = f"""
+    SELECT id, question, memory, profile, strategy, filter, activated, shown,
+           coalesce(explored, '{{}}') AS explored, hops, arm, principal, answer, trace,
+           (SELECT count(*) {_REFERRING}) AS judged, created_at
+    FROM episode
+"""
+
+
+def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
+    """The episode.
+
+    Raises:
+        NotFoundError: there is none with this id in the collection, or none any more.
+    """
+    row = reader.row(
+        f"{_SELECT} WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": episode},
+    )
+    if row is None:
+        raise missing(episode)
+    return StoredEpisode(**row._asdict())
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What an episode asked, the sentences that it selected and the passages that it showed."""
+
+    question: str
+    activated: Sequence[int]
+    shown: Sequence[int]
+
+
+def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UUID, Answered]:
+    """Of these episodes, those that are kept."""
+    rows = reader.rows(
+        f"""
+        SELECT e.id, e.question, e.activated, e.shown
+        FROM {wanted("ids", "uuid")} {each("episode e", "e.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(ids)},
+    )
+    return {row.id: Answered(row.question, row.activated, row.shown) for row in rows}
+
+
+def missing(episode: UUID) -> NotFoundError:
+    """What is raised where there is no such episode."""
+    return NotFoundError(f"There is no query {episode} in this collection.")
+
+
+def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int) -> list[StoredEpisode]:
+    """List recent episodes without feedback, oldest first; a session's sub-questions are left out."""
+    rows = reader.rows(
+        f"""
+        {_SELECT}
+        WHERE collection_id = %(collection)s AND NOT EXISTS (SELECT {_REFERRING})
+          AND id NOT IN (
+            SELECT asked.id
+            FROM session_round round
+            JOIN session ON (session.collection_id, session.id) = (round.collection_id, round.session_id)
+            CROSS JOIN LATERAL unnest(round.episodes) AS asked (id)
+            JOIN episode e ON (e.collection_id, e.id) = (round.collection_id, asked.id)
+            WHERE round.collection_id = %(collection)s AND e.question <> session.question
+          )
+          AND created_at > now() - make_interval(secs => %(seconds)s)
+        ORDER BY created_at LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "seconds": window_hours * 3600.0, "limit": limit},
+    )
+    return [StoredEpisode(**row._asdict()) for row in rows]
+
+
+def surfaces(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, str]:
+    """Entity -> how it is written, of those that there still are."""
+    rows = reader.rows(
+        "SELECT id, surface FROM entity WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(entities)},
+    )
+    return {row.id: row.surface for row in rows}

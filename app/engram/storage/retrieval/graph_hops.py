@@ -1,0 +1,385 @@
+"""Hops over the entity-sentence-passage graph: what entities lead to, vectors never leaving the database."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking.propagation import Candidates
+from engram.core.text.temporal import agreement
+from engram.storage.carried_statements import as_rows
+from engram.storage.column_parameters import floats, integers, received
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Reader
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.storage.row_lookups import WANTED, each, together, wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sentence that was selected; ``entities`` maps entity -> surface."""
+
+    sentence_id: int
+    passage_id: int
+    external_id: str
+    position: int
+    text: str
+    entities: dict[int, str]
+
+
+DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01-01' + 1 AS ends"
+"""The days of a ``time_expression t``, numbered as Python's ordinals are."""
+
+_IN_SCOPE = each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s")
+
+# Before the hub limit, or a filter would look only at a hub's first sentences.
+_LINK_IN_SCOPE = each("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
+
+_GATED = "coalesce({channel}.perplexity, 1)"
+# A row that no verdict has moved yet knows nothing, gated or not.
+_UNGATED = "(CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END)::float8"
+_VECTORS = {"task": "q", "time": "q_time"}
+"""Channel -> the parameter that its memories are compared with."""
+
+_REACHED = "ARRAY(SELECT sentence_id FROM reached)"
+_TIME = each("time_expression t", "t.id = s.time_expression_id", outer=True)
+
+_SCOPE = """(
+    SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.metadata @> %(metadata)s OFFSET 0
+) AS scope"""
+_ALL_MEMORY = """
+    LEFT JOIN sentence_memory {channel} ON {channel}.collection_id = s.collection_id
+        AND {channel}.sentence_id = s.id AND {channel}.channel = '{channel}'
+"""
+_ALL_TIMES = """
+    LEFT JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What one hop reaches.
+
+    Attributes:
+        candidates: all of it.
+        evidence: the best of it as they can be read, see ``read``; by time, which is compared elsewhere, others may
+            be better.
+        counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
+    """
+
+    candidates: Candidates
+    evidence: dict[int, Evidence]
+    counts: dict[int, int]
+
+
+_GIVEN = "unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS given(entity_id, score)"
+_ACTIVE = "active AS MATERIALIZED (SELECT * FROM {given})"
+_LINKED = """
+    SELECT l.sentence_id FROM entity_sentence l {in_scope}
+    WHERE l.collection_id = %(collection)s AND l.entity_id = active.entity_id
+    ORDER BY l.sentence_id LIMIT %(hub_limit)s
+"""
+
+# The same in a large collection. Whether an entity is a hub is told by whether it has one sentence more.
+_ACTIVE_NEAR = f"""
+    active AS MATERIALIZED (
+        SELECT given.*, (
+            SELECT l.sentence_id FROM entity_sentence l
+            WHERE l.collection_id = %(collection)s AND l.entity_id = given.entity_id
+            ORDER BY l.sentence_id OFFSET %(hub)s LIMIT 1
+        ) IS NOT NULL AS hub
+        FROM {{given}}
+    ), nearby AS MATERIALIZED (
+        SELECT l.entity_id, l.sentence_id
+        FROM {{near}} {each("entity_sentence l", "l.passage_id = wanted.id")}
+        WHERE (l.entity_id IN (SELECT entity_id FROM active WHERE hub)) IS TRUE
+    )
+"""
+_LINKED_NEAR = f"""
+    ({_LINKED.replace("%(hub_limit)s", "CASE WHEN active.hub THEN 0 ELSE %(hub_limit)s END")})
+    UNION ALL
+    (SELECT l.sentence_id FROM nearby l {{in_scope}} WHERE l.entity_id = active.entity_id
+     ORDER BY l.sentence_id LIMIT %(hub_limit)s)
+"""
+HUB = 50
+"""Sentences that name an entity, beyond which a large collection reads only those near to the question."""
+
+
+def linked_sentences(
+    reader: Reader,
+    focus: Focus,
+    activation: Mapping[int, float],
+    recalled: Sequence[int],
+    limits: GraphLimits,
+    read: int = 0,
+    near: Sequence[int] | None = None,
+) -> Reached:
+    """One hop: the sentences that activated entities lead to, with their scalars (Eqs. 4-5).
+
+    Each entity contributes at most ``hub_limit`` sentences and the hop keeps the ``candidate_limit`` most
+    activated, before any vector is read. Recalled sentences join them with no activation of their own.
+
+    Args:
+        near: passages near the question, where the collection is large: an entity that more than ``HUB`` sentences
+            name contributes those of these passages, not its oldest.
+        read: how many of the best are read, besides the recalled.
+    """
+    row = reader.row(
+        reaching(focus, linked(focus, _GIVEN, None if near is None else wanted("near"))),
+        linking(
+            focus,
+            limits,
+            read,
+            recalled,
+            entities=integers(activation),
+            scores=floats(activation.values()),
+            near=integers(near or ()),
+        ),
+    )
+    return reached(focus, row)
+
+
+def linking(focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
+    """The parameters of a statement with ``linked`` in it."""
+    return focus.parameters(
+        recalled=integers(recalled),
+        hub=HUB,
+        hub_limit=limits.hub_limit,
+        candidate_limit=limits.candidate_limit,
+        read=read,
+        **more,
+    )
+
+
+def linked(focus: Focus, given: str, near: str | None) -> str:
+    """Of a statement, what entities lead to, as the table ``candidates``.
+
+    Args:
+        given: rows ``given(entity_id, score)``.
+        near: rows ``wanted(id)``, passages near the question, where hubs contribute sentences of those.
+    """
+    links = (_LINKED if near is None else _LINKED_NEAR).format(in_scope=_LINK_IN_SCOPE if focus.metadata else "")
+    active = (_ACTIVE if near is None else _ACTIVE_NEAR).format(given=given, near=near)
+    return f"""
+        {active}, linked AS (
+            SELECT link.sentence_id, sum(active.score) AS activation
+            FROM active CROSS JOIN LATERAL ({links}) AS link
+            GROUP BY link.sentence_id ORDER BY activation DESC, link.sentence_id LIMIT %(candidate_limit)s
+        ), reached AS MATERIALIZED (
+            SELECT sentence_id, activation FROM linked
+            UNION ALL
+            SELECT extra, 0 FROM unnest(%(recalled)s::bigint[]) AS extra
+            WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
+        ), candidates AS MATERIALIZED (
+            SELECT * FROM (
+                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
+                       {_factor_columns(focus)}
+                FROM reached FULL JOIN {together("sentence s", "id", _REACHED)} ON s.id = reached.sentence_id
+                {_reached_factors(focus)} {_IN_SCOPE if focus.metadata else ""}
+                OFFSET 0
+            ) AS found WHERE id IS NOT NULL
+        )
+    """
+
+
+def all_sentences(
+    reader: Reader,
+    focus: Focus,
+    passages: Sequence[int] | None,
+    recalled: Sequence[int],
+    limits: GraphLimits,
+    read: int = 0,
+) -> Reached:
+    """Candidates for a question without entities: every sentence with activation 1, the best by weight.
+
+    Args:
+        passages: look only into these passages; None for the whole collection.
+        recalled: sentences that are candidates in any case.
+        read: how many of the best are read, besides the recalled.
+    """
+    if passages is not None:
+        found = f"{wanted('passages')} {each('sentence s', 's.passage_id = wanted.id')}"
+        found += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus)}"
+    elif focus.metadata:  # how many sentences it leaves is not known, so the rest is looked up
+        found = f"{_SCOPE} {each('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
+    else:
+        found = f"sentence s {_all_factors(focus)} WHERE s.collection_id = %(collection)s"
+    candidates = f"""
+        weighed AS (
+            SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
+                   {_factor_columns(focus)}
+            FROM {found}
+        ), candidates AS MATERIALIZED (
+            (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id LIMIT %(candidate_limit)s)
+            UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
+        )
+    """
+    row = reader.row(
+        reaching(focus, candidates),
+        focus.parameters(
+            passages=None if passages is None else integers(passages),
+            recalled=integers(recalled),
+            hub_limit=limits.hub_limit,
+            candidate_limit=limits.candidate_limit,
+            read=read,
+        ),
+    )
+    return reached(focus, row)
+
+
+# Of the sentences that are ``chosen``: whom they name, and how they read.
+_LINKS = f"""
+    link AS MATERIALIZED (
+        SELECT l.sentence_id, l.entity_id FROM chosen {each("entity_sentence l", "l.sentence_id = chosen.id")}
+    ), named AS MATERIALIZED (
+        SELECT e.id, e.surface, (SELECT count(*) FROM (
+            SELECT FROM entity_sentence l
+            WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(hub_limit)s
+        ) AS counted) AS sentences
+        FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {each("entity e", "e.id = wanted.id")}
+    )
+"""
+_TEXTS = f"""
+    SELECT s.id AS sentence_id, s.passage_id, p.external_id, s.position, s.text
+    FROM chosen {each("sentence s", "s.id = chosen.id")} {each("passage p", "p.id = s.passage_id")}
+    ORDER BY s.id
+"""
+_NAMED = """
+    SELECT link.sentence_id, named.id, named.surface, named.sentences
+    FROM link JOIN named ON named.id = link.entity_id ORDER BY named.id
+"""
+_READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
+
+
+def reaching(focus: Focus, candidates: str, *, before: str = "", besides: str = "") -> str:
+    """The statement of what is found as ``candidates``, in columns of one piece, and of how the best of it read.
+
+    Args:
+        before: tables that these are made from, each with a comma after it.
+        besides: more columns, each with a comma before it.
+    """
+    columns = (f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())
+    return f"""
+        WITH {before} {candidates}, chosen AS MATERIALIZED (
+            (SELECT id FROM candidates ORDER BY activation * {_weight(focus, floor=True)} DESC, id LIMIT %(read)s)
+            UNION SELECT id FROM candidates WHERE id = ANY(%(recalled)s::bigint[])
+        ), {_LINKS}
+        SELECT columns.*, {_READ} {besides} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
+    """
+
+
+def reached(focus: Focus, row: Any) -> Reached:
+    """What the one row of a statement of ``reaching`` says."""
+    return Reached(_candidates(focus, row), *_evidence(row))
+
+
+def evidence(
+    reader: Reader, collection: Collection, sentences: Sequence[int], most: int
+) -> tuple[dict[int, Evidence], dict[int, int]]:
+    """The given sentences as they can be read; and entity -> how many sentences name it, counted up to ``most``."""
+    row = reader.row(
+        f"WITH chosen AS MATERIALIZED (SELECT wanted.id FROM {WANTED}), {_LINKS} SELECT {_READ}",
+        {"collection": collection.id, "ids": integers(sentences), "hub_limit": most},
+    )
+    return _evidence(row)
+
+
+def _evidence(row: Any) -> tuple[dict[int, Evidence], dict[int, int]]:
+    links = row.links or ()
+    found = {text["sentence_id"]: Evidence(**text, entities={}) for text in row.texts or ()}
+    for link in links:
+        if link["sentence_id"] in found:
+            found[link["sentence_id"]].entities[link["id"]] = link["surface"]
+    counts = {link["id"]: link["sentences"] for link in links if link["sentence_id"] in found}
+    return found, counts
+
+
+def _channels(focus: Focus) -> tuple[str, ...]:
+    """The channels whose memories have a say."""
+    if not focus.use_memory:
+        return ()
+    return ("task",) if focus.time_vector is None else ("task", "time")
+
+
+def _factor_columns(focus: Focus) -> str:
+    """Perplexity and similarity of each channel, as if nothing were known where it has no say; and the days."""
+    columns = []
+    for channel, vector in _VECTORS.items():
+        perplexity, similarity = "1::float8", "0::float8"
+        if channel in _channels(focus):
+            perplexity = (_GATED if focus.policy.gated else _UNGATED).format(channel=channel)
+            similarity = f"coalesce(-({channel}.vector <#> %({vector})s), 0)"
+        columns.append(f"{perplexity} AS {channel}_perplexity, {similarity} AS {channel}_similarity")
+    return ", ".join([*columns, *([DAYS] if focus.asked else [])])
+
+
+def _weight(focus: Focus, *, floor: bool = False) -> str:
+    """What sentences are ordered by where all have one activation, see ``propagation.sentence_weights``.
+
+    ``floor``: with no factor below 0, as there.
+    """
+    task = "(task_similarity - semantic)" if focus.policy.learned_only else "task_similarity"
+    factors = ["semantic"]
+    if focus.use_memory:
+        factors += [f"(1 + (1 - task_perplexity) * {task})", "(1 + (1 - time_perplexity) * time_similarity)"]
+    return " * ".join(f"greatest({factor}, 0)" if floor else factor for factor in factors)
+
+
+def _columns(focus: Focus) -> dict[str, str]:
+    """What is told of every candidate, and how it is computed; not what is the same for all."""
+    days = {name: f"coalesce({name}::float8, 'NaN')" for name in ("starts", "ends")} if focus.asked else {}
+    factors = [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
+    return {name: name for name in ("id", "passage_id", "activation", "semantic", *factors)} | days
+
+
+def _factors(focus: Focus) -> str:
+    """What the factors of a few sentences are read from."""
+    memories = (
+        each(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
+        for one in _channels(focus)
+    )
+    return "".join([*memories, *([_TIME] if focus.asked else [])])
+
+
+def _reached_factors(focus: Focus) -> str:
+    """What the factors of the sentences that a hop reached are read from."""
+    memories = (
+        "FULL JOIN "
+        + together(f"sentence_memory {one}", "sentence_id", _REACHED, condition=f"{one}.channel = '{one}'")
+        + f" ON {one}.sentence_id = reached.sentence_id"
+        for one in _channels(focus)
+    )
+    return " ".join([*memories, *([_TIME] if focus.asked else [])])
+
+
+def _all_factors(focus: Focus) -> str:
+    """What the factors of all sentences of a collection are read from: joined, they cost a third less."""
+    memories = (_ALL_MEMORY.format(channel=channel) for channel in _channels(focus))
+    return "".join([*memories, *([_ALL_TIMES] if focus.asked else [])])
+
+
+def _candidates(focus: Focus, row: Any) -> Candidates:
+    """In id order."""
+    ids = received(row.id, np.int64)
+    order = np.argsort(ids)
+
+    def column(name: str, otherwise: float) -> NDArray[np.float64]:
+        known = name in _columns(focus)
+        return received(getattr(row, name), np.float64)[order] if known else np.full(len(ids), otherwise)
+
+    agreed = np.zeros(len(ids))
+    if focus.asked and len(ids):
+        agreed = agreement(focus.asked, column("starts", np.nan), column("ends", np.nan))
+    return Candidates(
+        sentence_ids=ids[order],
+        passage_ids=received(row.passage_id, np.int64)[order],
+        activation=column("activation", 0.0),
+        semantic=column("semantic", 0.0),
+        task_perplexity=column("task_perplexity", 1.0),
+        task_similarity=column("task_similarity", 0.0),
+        time_perplexity=column("time_perplexity", 1.0),
+        time_similarity=column("time_similarity", 0.0),
+        agreement=agreed,
+    )

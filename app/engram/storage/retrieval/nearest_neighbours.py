@@ -1,0 +1,54 @@
+"""Searching a collection by nearness: through its vector index where it has one, else exactly."""
+
+from dataclasses import dataclass
+
+from engram.storage.corpus.collections import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """Parts of a statement that takes what is nearest first.
+
+    Attributes:
+        rows: the condition on what is searched.
+        order: what to order by.
+    """
+
+    rows: str
+    order: str
+
+
+def indexed_rows(collection_id: int, alias: str = "") -> str:
+    """The condition on rows in a collection's vector index, which is that of the index as well.
+
+    No other index can serve it. Of a collection that statistics do not know of, the planner takes it that it is
+    empty, and would find and sort all of its rows by another index.
+    """
+    return f"({alias}collection_id + 0) = {int(collection_id)}"
+
+
+def nearness(
+    collection: Collection, table: str, column: str, vector: str, *, exact: bool = False, alias: str = ""
+) -> Nearness:
+    """How to order rows of ``table`` by ``column``'s nearness to ``vector``, a parameter or a column.
+
+    Args:
+        exact: search exactly also where there is an index.
+        alias: of the table in the statement.
+    """
+    distance = f"{alias}{column} <#> {vector}"
+    if exact or table not in collection.indexed:
+        return Nearness(f"{alias}collection_id = %(collection)s", f"({distance}) + 0")  # which no index can serve
+    return Nearness(indexed_rows(collection.id, alias) + _breadth(collection, table), distance)
+
+
+def _breadth(collection: Collection, table: str) -> str:
+    """A condition that always holds, and has the index searched as broadly as it takes to find enough.
+
+    It is seen to once, before the index is opened, and goes wherever the statement goes: to a replica, to a node.
+    """
+    measured = collection.index_recall.get(table)
+    if measured is None or measured.breadth <= measured.configured:
+        return ""
+    wanted = f"greatest({int(measured.breadth)}, current_setting('hnsw.ef_search')::int)::text"
+    return f" AND (SELECT set_config('hnsw.ef_search', {wanted}, true)) IS NOT NULL"

@@ -1,0 +1,107 @@
+"""The passages that are ranked, and how each is like the question, in one statement."""
+
+from collections.abc import Collection as Collected
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.storage.column_parameters import integers, received
+from engram.storage.corpus import lexical_index
+from engram.storage.database import Reader
+from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.query_focus import Focus, GraphLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Which of the question's words n passages have.
+
+    Attributes:
+        score: BM25 of each passage, in single precision, 0 for one that has none, (n,).
+        weight: of each of the t words in the question, idf included, (t,).
+        said: whether a passage has it, (n, t).
+    """
+
+    score: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    said: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Passages in id order.
+
+    Attributes:
+        ids: (n,).
+        similarity: cosine of each one's key and the question, (n,).
+        titles: of each.
+        words: words of the question that a term of the collection stands for, see ``Words``.
+    """
+
+    ids: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+    titles: Sequence[str | None]
+    words: Words
+
+
+def find(
+    reader: Reader,
+    focus: Focus,
+    terms: Mapping[str, float],
+    limit: int,
+    limits: GraphLimits,
+    given: Collected[int] = (),
+    near: Sequence[int] = (),
+) -> Found:
+    """The ``limit`` passages whose keys are nearest, as many that match best word for word, and those ``given``.
+
+    Args:
+        terms: of the question, each with its weight > 0.
+        near: the nearest passages, best first, if they are known already: they are not looked for again.
+    """
+    known = list(near[:limit]) if len(near) >= limit else []
+    worded = "ARRAY(SELECT passage_id FROM worded UNION SELECT unnest(%(ids)s::bigint[]))"
+    row = reader.row(
+        f"""
+        WITH {lexical_index.question(evolved=focus.evolved)},
+        worded AS MATERIALIZED ({lexical_index.best_by_words(filtered=bool(focus.metadata), evolved=focus.evolved)}),
+        nearest AS MATERIALIZED ({passages_by_key.nearest(focus, limits, "%(nearest)s")}),
+        keyed AS MATERIALIZED ({passages_by_key.and_given(focus, worded)}),
+        said AS MATERIALIZED (
+            {lexical_index.contributions("ARRAY(SELECT id FROM keyed)", evolved=focus.evolved)}
+        )
+        SELECT passages.*, words.*, question.* FROM (
+            SELECT array_send(array_agg(id)) AS ids, array_send(array_agg(similarity)) AS similarities,
+                   array_agg(title) AS titles
+            FROM keyed
+        ) AS passages CROSS JOIN (
+            SELECT array_send(array_agg(passage_id)) AS saying, array_send(array_agg(place)) AS said,
+                   array_send(array_agg(score)) AS scores
+            FROM said
+        ) AS words CROSS JOIN (
+            SELECT array_send(array_agg(place)) AS places, array_send(array_agg(weight)) AS weights FROM asked
+        ) AS question
+        """,
+        focus.parameters(
+            **lexical_index.parameters(
+                focus.collection, terms, limit=limit, nearest=0 if known else limit, ids=integers((*given, *known))
+            )
+        ),
+    )
+    ids = received(row.ids, np.int64)
+    order = np.argsort(ids)
+    weight = np.zeros(len(terms))
+    weight[received(row.places, np.int64) - 1] = received(row.weights, np.float64)
+    at = np.searchsorted(ids[order], received(row.saying, np.int64)), received(row.said, np.int64) - 1
+    score, said = np.zeros((len(ids), len(terms))), np.zeros((len(ids), len(terms)), dtype=bool)
+    np.add.at(score, at, received(row.scores, np.float64))
+    said[at] = True
+    held = said.any(axis=0)
+    return Found(
+        ids=ids[order],
+        similarity=received(row.similarities, np.float64)[order],
+        titles=[row.titles[at] for at in order.tolist()],
+        words=Words(score.sum(axis=1).astype(np.float32).astype(np.float64), weight[held], said[:, held]),
+    )

@@ -1,0 +1,223 @@
+"""Passages by their keys: how near they are to the question, and what days they speak of."""
+
+from collections.abc import Collection as Collected
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.text.temporal import agreement
+from engram.storage.column_parameters import Documents, integers, received, received_vectors, vectors
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Reader
+from engram.storage.retrieval.graph_hops import DAYS
+from engram.storage.retrieval.nearest_neighbours import nearness
+from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
+from engram.storage.row_lookups import WANTED, each, together
+
+SEARCHES_AT_ONCE = 100
+"""Searches that one statement makes: an exact one of 10,000 passages takes some milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """How near a passage's key is to the question (cosine), and its title."""
+
+    similarity: float
+    title: str | None
+
+
+_IDS = "%(ids)s::bigint[]"
+_KEY = each("passage_key key", "key.passage_id = p.id", outer=True)
+_PASSAGE_OF_KEY = each("passage p", "p.id = key.passage_id {scope}")
+
+# The evolved keys that are nearest: of all of them, unless the passages' metadata are asked for as well.
+_NEAREST_EVOLVED = f"""
+    SELECT p.id, key.similarity, p.title FROM (
+        SELECT key.passage_id, -(key.vector <#> %(key)s) AS similarity FROM passage_key key
+        WHERE key.collection_id = %(collection)s {{first}}
+    ) AS key {_PASSAGE_OF_KEY}
+"""
+
+# NOT IN is answered from a hash table of ids, whatever the planner thinks of their number. Vectors are compared
+# where they are read: to move them takes as long as all else takes.
+_EXACT_EVOLVED = """
+    SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
+    WHERE p.collection_id = %(collection)s {scope}
+      AND p.id NOT IN (SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s)
+    UNION ALL {evolved}
+    ORDER BY similarity DESC LIMIT {count}
+"""
+
+# The few evolved keys exactly, the others by their index. A sub-select that finds no key, and not NOT EXISTS: that
+# the planner would turn into a join, which keeps no order and so takes no vector index.
+_INDEXED_EVOLVED = """
+    WITH evolved AS ({evolved} ORDER BY similarity DESC LIMIT {count}), base AS (
+        SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
+        WHERE {rows} {scope}
+          AND (SELECT key.passage_id FROM passage_key key
+               WHERE key.collection_id = %(collection)s AND key.passage_id = p.id) IS NULL
+        ORDER BY {order} LIMIT {count}
+    )
+    SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT {count}
+"""
+
+_GIVEN = f"""
+    SELECT p.id, -({{vector}} <#> %(key)s) AS similarity, p.title
+    FROM {together("passage p", "id", "{wanted}")} {{key}}
+"""
+# What is nearest, and those given besides, of a question whose statement has both.
+_AND_GIVEN = f"""
+    SELECT id, similarity, title FROM nearest UNION ALL {_GIVEN} WHERE p.id NOT IN (SELECT id FROM nearest)
+"""
+# A key is that of its passage as a search would have it.
+_ALL = """
+    SELECT array_send(array_agg(id)) AS ids, string_agg(vector_send(vector), ''::bytea) AS vectors FROM (
+        SELECT p.id, p.embedding AS vector FROM passage p WHERE p.collection_id = %(collection)s {evolved}
+    ) AS keys
+"""
+_EVOLVED = """
+          AND p.id NOT IN (SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s)
+        UNION ALL
+        SELECT key.passage_id, key.vector FROM passage_key key WHERE key.collection_id = %(collection)s
+"""
+
+
+def nearest_passages(
+    reader: Reader,
+    focus: Focus,
+    limit: int,
+    limits: GraphLimits,
+    given: Collected[int] = (),
+    known: Sequence[int] | None = None,
+) -> dict[int, Keyed]:
+    """The ``limit`` passages whose keys are nearest to the question, best first, then those ``given`` besides.
+
+    A passage's key is its evolved one, if it has one that may be read, else its base key.
+
+    Args:
+        known: the nearest ones, if they are known already: they are not looked for again.
+    """
+    if known is not None:
+        best = set(known)
+        rows = reader.rows(_of_keys(_GIVEN, focus, _IDS), focus.parameters(ids=integers(best.union(given))))
+        ordered = sorted(rows, key=lambda row: (row.id not in best, -row.similarity))
+        return {row.id: Keyed(row.similarity, row.title) for row in ordered}
+    statement = nearest(focus, limits)
+    if given:
+        statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, _IDS)}"
+    rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(given)))
+    return {row.id: Keyed(row.similarity, row.title) for row in rows}
+
+
+def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
+    """The statement of the ``count`` passages whose keys are nearest, best first: id, similarity and title."""
+    scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
+    near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=limits.exact, alias="p.")
+    if not focus.evolved:
+        return f"""
+            SELECT id, -distance AS similarity, title FROM (
+                SELECT p.id, {near.order} AS distance, p.title FROM passage p
+                WHERE {near.rows} {scope} ORDER BY distance LIMIT {count}
+            ) AS nearest ORDER BY distance
+        """
+    first = "" if scope else f"ORDER BY similarity DESC LIMIT {count}"
+    evolved = _NEAREST_EVOLVED.format(scope=scope, first=first)
+    if limits.exact or "passage" not in focus.collection.indexed:
+        return _EXACT_EVOLVED.format(scope=scope, evolved=evolved, count=count)
+    return _INDEXED_EVOLVED.format(scope=scope, evolved=evolved, rows=near.rows, order=near.order, count=count)
+
+
+def and_given(focus: Focus, wanted: str) -> str:
+    """The same of the rows ``nearest`` of a statement, and of those ``wanted``, an array of ids, besides."""
+    return _of_keys(_AND_GIVEN, focus, wanted)
+
+
+def _of_keys(template: str, focus: Focus, wanted: str) -> str:
+    return template.format(
+        wanted=wanted,
+        vector="coalesce(key.vector, p.embedding)" if focus.evolved else "p.embedding",
+        key=_KEY if focus.evolved else "",
+    )
+
+
+def all_keys(reader: Reader, collection_id: int, *, evolved: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """All passages of a collection, (n,), and their keys, (n, d): evolved ones where it has them, or base keys."""
+    row = reader.row(_ALL.format(evolved=_EVOLVED if evolved else ""), {"collection": collection_id})
+    return received(row.ids, np.int64), received_vectors(row.vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One of many searches: the ``depth`` >= 1 passages nearest to ``vector``, (d,).
+
+    ``metadata``: only passages whose metadata contain this; None for all.
+    """
+
+    vector: Vector
+    depth: int
+    metadata: Mapping[str, Any] | None = None
+
+
+def nearest_to_each(
+    reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits
+) -> list[list[int]]:
+    """What each search finds by base keys, best first: one statement for many, and one for many with metadata."""
+    found: list[list[int]] = [[] for _ in searches]
+    for filtered in (False, True):
+        # Apart: where a filter is asked for, however wide it is, the planner may go by it instead of by the key.
+        places = [place for place, search in enumerate(searches) if bool(search.metadata) is filtered]
+        for start in range(0, len(places), SEARCHES_AT_ONCE):
+            some = places[start : start + SEARCHES_AT_ONCE]
+            for row in _nearest_to_each(reader, collection, [searches[place] for place in some], limits, filtered):
+                found[some[row.n - 1]].append(row.id)
+    return found
+
+
+def _nearest_to_each(
+    reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits, filtered: bool
+) -> Sequence[Any]:
+    near = nearness(collection, "passage", "embedding", "asked.vector", exact=limits.exact, alias="p.")
+    return reader.rows(
+        f"""
+        SELECT asked.n, nearest.id
+        FROM unnest(%(vectors)s::vector[], %(depths)s::bigint[], %(metadata)s::jsonb[])
+            WITH ORDINALITY AS asked(vector, depth, metadata, n)
+        CROSS JOIN LATERAL (
+            SELECT p.id, -(p.embedding <#> asked.vector) AS similarity FROM passage p
+            WHERE {near.rows} {"AND p.metadata @> asked.metadata" if filtered else ""}
+            ORDER BY {near.order} LIMIT asked.depth
+        ) AS nearest
+        ORDER BY asked.n, nearest.similarity DESC, nearest.id
+        """,
+        {
+            "collection": collection.id,
+            "vectors": vectors([search.vector for search in searches]),
+            "depths": integers(search.depth for search in searches),
+            "metadata": Documents([dict(search.metadata or {}) for search in searches]),
+        },
+    )
+
+
+def timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, float]:
+    """Of the given passages, those with a dated sentence: how well its days agree with those asked for, in [0, 1].
+
+    A passage is as timely as its best sentence. Nothing is read for a question that names no time.
+    """
+    if not focus.asked or not passages:
+        return {}
+    rows = reader.rows(
+        f"""
+        SELECT DISTINCT s.passage_id, {DAYS}
+        FROM {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
+        {each("time_expression t", "t.id = s.time_expression_id")}
+        """,
+        {"collection": focus.collection.id, "ids": list(passages)},
+    )
+    days = np.array([(row.starts, row.ends) for row in rows], dtype=np.float64).reshape(-1, 2)
+    timely: dict[int, float] = {}
+    for row, share in zip(rows, agreement(focus.asked, days[:, 0], days[:, 1]).tolist(), strict=True):
+        timely[row.passage_id] = max(timely.get(row.passage_id, 0.0), share)
+    return timely

@@ -1,0 +1,68 @@
+"""What a query looks for and where, and how much one statement may read for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from engram.core.ranking.profiles import PAPER, Policy
+from engram.core.text.temporal import TimeExpression
+from engram.storage.corpus.collections import Collection
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLimits:
+    """Bounds on what one statement reads; ``exact``: search exactly also where there is a vector index."""
+
+    hub_limit: int
+    candidate_limit: int
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What a query looks for and where: the same for all its statements.
+
+    Attributes:
+        collection: the corpus.
+        vector: the question's embedding, (d,).
+        time_vector: its time constraint's embedding, (d,), or None for a question without one.
+        use_memory: whether learned state may be read.
+        policy: how far memories count.
+        metadata: only passages whose metadata contain this; None for all.
+        asked: the intervals its time constraint names; none for a question that names none.
+        key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
+            What it says of sentences, memories and past questions remains the question's own.
+        gaps: vectors, (d,), whose nearest passages are ranked as well.
+    """
+
+    collection: Collection
+    vector: Vector
+    time_vector: Vector | None = None
+    use_memory: bool = False
+    policy: Policy = PAPER.policy
+    metadata: Mapping[str, Any] | None = None
+    asked: tuple[TimeExpression, ...] = ()
+    key_vector: Vector | None = None
+    gaps: Sequence[Vector] = ()
+
+    @property
+    def evolved(self) -> bool:
+        """Whether passages have evolved keys that may be read."""
+        return self.use_memory and self.collection.key_generation > 0
+
+    def parameters(self, **more: Any) -> dict[str, Any]:
+        """The statement parameters that every statement of this query shares."""
+        return {
+            "collection": self.collection.id,
+            "q": self.vector,
+            "key": self.vector if self.key_vector is None else self.key_vector,
+            "q_time": self.vector if self.time_vector is None else self.time_vector,
+            "metadata": Jsonb(dict(self.metadata or {})),
+            **more,
+        }

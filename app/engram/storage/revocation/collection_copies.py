@@ -1,0 +1,285 @@
+"""Copying a collection's corpus into another collection, inside Postgres.
+
+Rows keep their ids with all their bytes: the collection leads every primary key, so an id need be unique in its own
+collection only, and ids drawn later come from the same sequences, from beyond these. What names a sentence or a
+passage by its id (verdicts, answers, candidates, audit) is therefore copied as it stands.
+
+What is to be copied is told by the rows of the source, never by those just written: until ``analyse``, the planner
+takes these for a handful. And no statement looks into both collections, as they may lie on two nodes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from engram.storage.corpus import current_vectors
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import each, wanted
+from engram.storage.tables import metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy that is being made: ``source`` as of ``until``, into the collection ``target``."""
+
+    source: int
+    target: int
+    until: datetime
+
+    def parameters(self, **more: Any) -> dict[str, Any]:
+        """For a statement."""
+        return {"source": self.source, "target": self.target, "until": self.until, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What of the source there is to copy.
+
+    Attributes:
+        passages: that were there by then.
+        later: passages that came since.
+        updated: of ``passages``, those changed since.
+        entities, terms: of the whole source.
+        events: verdicts that counted then.
+    """
+
+    passages: int
+    later: int
+    updated: int
+    entities: int
+    terms: int
+    events: int
+
+
+def of_source(table: str, condition: str, *, outer: bool = False) -> str:
+    """As ``each``, of the source's rows."""
+    return each(table, condition, outer=outer, collection="%(source)s")
+
+
+IDS = wanted("ids", collection="%(source)s")
+PASSAGE = of_source("passage", "passage.id = {row}.passage_id AND passage.created_at <= %(until)s")
+"""Those whose passage is copied."""
+
+
+def counted(row: str) -> str:
+    """Whether a verdict was applied by then and not revoked by then."""
+    return f"""
+        {row}.collection_id = %(source)s AND {row}.applied_at <= %(until)s
+        AND ({row}.status = 'applied' OR {row}.status = 'revoked' AND {row}.revoked_at > %(until)s)
+    """
+
+
+def rows_of(table: str, source: str, **instead: str) -> str:
+    """The statement that copies the rows ``held`` of ``table`` that ``source``, from FROM on, gives.
+
+    Args:
+        instead: column -> the expression that comes in its place.
+    """
+    columns = [column.name for column in metadata.tables[table].columns if column.name != "collection_id"]
+    values = ", ".join(instead.get(column, f"held.{column}") for column in columns)
+    return f"INSERT INTO {table} (collection_id, {', '.join(columns)}) SELECT %(target)s, {values} {source}"
+
+
+def analyse(writer: Writer, table: str) -> None:
+    """Let the planner know how many rows of ``table`` are the copy's, while the transaction lasts and after it.
+
+    Measured on a copy with 1,000 verdicts: without, replaying memories and questions took 132 s instead of 12.
+    Until the transaction ends, the table is not vacuumed and its indexes not built anew; one of which that is under
+    way is left alone.
+    """
+    writer.execute(f"ANALYZE (SKIP_LOCKED) {table} (collection_id)")
+
+
+def now(reader: Reader) -> datetime:
+    """The server's clock."""
+    moment: datetime = reader.scalar("SELECT now()")
+    return moment
+
+
+_BESIDE = "tenant = (SELECT tenant FROM collection WHERE id = %(source)s) AND name = %(name)s"
+
+
+def is_taken(reader: Reader, source: int, name: str) -> bool:
+    """Whether the tenant of ``source`` has a collection of this name."""
+    statement = f"SELECT EXISTS (SELECT FROM collection WHERE {_BESIDE})"
+    return bool(reader.scalar(statement, {"source": source, "name": name}))
+
+
+def made_by(reader: Reader, source: int, name: str, job: UUID) -> dict[str, Any] | None:
+    """What the job said of the collection ``name`` that it made; None if it made none."""
+    found: dict[str, Any] | None = reader.scalar(
+        f"SELECT past->'report' FROM collection WHERE {_BESIDE} AND past->>'job' = %(job)s",
+        {"source": source, "name": name, "job": str(job)},
+    )
+    return found
+
+
+def describe(writer: Writer, copy: Copy, report: Mapping[str, Any]) -> None:
+    """Keep with the copy what came of making it."""
+    writer.execute(
+        "UPDATE collection SET past = past || %(more)s WHERE id = %(target)s",
+        copy.parameters(more=Jsonb({"report": dict(report)})),
+    )
+
+
+def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID | None = None) -> Copy:
+    """A collection that serves without memory, marked as what the source was at ``until`` and made by ``job``."""
+    target = writer.scalar(
+        """
+        INSERT INTO collection
+            (tenant, name, encoder_model, encoder_fingerprint, space, key_building, title_share, fixed_kind,
+             serving, past)
+        SELECT tenant, %(name)s, encoder_model, encoder_fingerprint, space, key_building, title_share, fixed_kind,
+               'shadow', %(past)s || jsonb_build_object('of', name)
+        FROM collection WHERE id = %(source)s RETURNING id
+        """,
+        {
+            "name": name,
+            "source": source,
+            "past": Jsonb({"until": until.isoformat(), "job": None if job is None else str(job)}),
+        },
+    )
+    writer.execute(
+        rows_of("judge", "FROM judge held WHERE held.collection_id = %(source)s"),
+        {"source": source, "target": target},
+    )
+    return Copy(source, target, until)
+
+
+def census(reader: Reader, source: int, until: datetime) -> Corpus:
+    """What there is to copy."""
+    row = reader.row(
+        f"""
+        SELECT present.*, entity_count AS entities,
+               (SELECT count(*) FROM lexical_term WHERE collection_id = %(source)s) AS terms,
+               (SELECT count(*) FROM feedback_event event WHERE {counted("event")}) AS events
+        FROM collection CROSS JOIN (
+            SELECT count(*) FILTER (WHERE created_at <= %(until)s) AS passages,
+                   count(*) FILTER (WHERE created_at > %(until)s) AS later,
+                   count(*) FILTER (WHERE created_at <= %(until)s AND updated_at > %(until)s) AS updated
+            FROM passage WHERE collection_id = %(source)s
+        ) AS present WHERE id = %(source)s
+        """,
+        {"source": source, "until": until},
+    )
+    return Corpus(**row._asdict())
+
+
+def passages(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
+    """The next passages to copy, in id order."""
+    return _ids(reader, copy, "passage", "AND created_at <= %(until)s", after, limit)
+
+
+def entities(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
+    """The source's next entities, in id order."""
+    return _ids(reader, copy, "entity", "", after, limit)
+
+
+def terms(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
+    """The source's next lexical terms, in id order."""
+    return _ids(reader, copy, "lexical_term", "", after, limit)
+
+
+def _ids(reader: Reader, copy: Copy, table: str, condition: str, after: int, limit: int) -> list[int]:
+    rows = reader.rows(
+        f"""
+        SELECT id FROM {table} WHERE collection_id = %(source)s AND id > %(after)s {condition}
+        ORDER BY id LIMIT %(limit)s
+        """,
+        copy.parameters(after=after, limit=limit),
+    )
+    return [row.id for row in rows]
+
+
+def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
+    """Copy these passages, their sentences and what these say of times."""
+    parameters = copy.parameters(ids=list(ids))
+    current_vectors.base_keys_changed(writer, copy.target)
+    writer.execute(rows_of("passage", f"FROM {IDS} {of_source('passage held', 'held.id = wanted.id')}"), parameters)
+    writer.execute(
+        rows_of(
+            "time_expression",
+            f"""
+            FROM (
+                SELECT DISTINCT s.time_expression_id AS id
+                FROM {IDS} {of_source("sentence s", "s.passage_id = wanted.id")}
+            ) AS named {of_source("time_expression held", "held.id = named.id")}
+            ORDER BY held.id ON CONFLICT DO NOTHING
+            """,
+        ),
+        parameters,
+    )
+    for table in ("sentence", "lexical_passage"):
+        of_passage = of_source(f"{table} held", "held.passage_id = wanted.id")
+        writer.execute(rows_of(table, f"FROM {IDS} {of_passage}"), parameters)
+
+
+def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
+    """Copy those of these entities that a copied sentence names, and their links to such sentences."""
+    parameters = copy.parameters(ids=list(ids))
+    naming = of_source("sentence", "sentence.id = {link}.sentence_id") + PASSAGE.format(row="sentence")
+    writer.execute(
+        rows_of(
+            "entity",
+            f"""
+            FROM {IDS} {of_source("entity held", "held.id = wanted.id")} CROSS JOIN LATERAL (
+                SELECT FROM entity_sentence link {naming.format(link="link")}
+                WHERE link.collection_id = %(source)s AND link.entity_id = held.id LIMIT 1
+            ) AS named
+            """,
+        ),
+        parameters,
+    )
+    writer.execute(
+        rows_of(
+            "entity_sentence",
+            f"""
+            FROM {IDS} {of_source("entity_sentence held", "held.entity_id = wanted.id")}
+            {naming.format(link="held")}
+            """,
+        ),
+        parameters,
+    )
+
+
+def copy_terms(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
+    """Copy the postings of these terms in copied passages, and the terms that have any, each with their number."""
+    postings = f"""
+        FROM {IDS} {of_source("lexical_posting held", "held.term_id = wanted.id")} {PASSAGE.format(row="held")}
+        ORDER BY held.term_id, held.passage_id
+    """
+    terms = f"FROM counted {of_source('lexical_term held', 'held.id = counted.term_id')}"
+    writer.execute(
+        f"""
+        WITH posting AS ({rows_of("lexical_posting", postings)} RETURNING term_id),
+        counted AS (SELECT term_id, count(*) AS passages FROM posting GROUP BY term_id)
+        {rows_of("lexical_term", terms, passage_count="counted.passages")}
+        """,
+        copy.parameters(ids=list(ids)),
+    )
+
+
+def settle_counts(writer: Writer, copy: Copy) -> None:
+    """Have the copy say of itself what it holds."""
+    held = writer.row(
+        """
+        SELECT (SELECT count(*) FROM passage WHERE collection_id = %(target)s) AS passages,
+               (SELECT count(*) FROM sentence WHERE collection_id = %(target)s) AS sentences,
+               (SELECT count(*) FROM entity WHERE collection_id = %(target)s) AS entities,
+               (SELECT coalesce(sum(length::float8), 0) FROM lexical_passage WHERE collection_id = %(target)s)
+                   AS length
+        """,
+        copy.parameters(),
+    )
+    writer.execute(
+        """
+        UPDATE collection SET passage_count = %(passages)s, sentence_count = %(sentences)s,
+            entity_count = %(entities)s, lexical_length = %(length)s
+        WHERE id = %(target)s
+        """,
+        copy.parameters() | held._asdict(),
+    )

@@ -1,0 +1,103 @@
+"""What was said of facts by a past moment, copied; what was believed of them is replayed from that."""
+
+from engram.storage.database import Writer
+from engram.storage.revocation.collection_copies import Copy, of_source, rows_of
+
+# A fact is copied with a source that is; entities, with a fact that is. Each entity is its own until merges say.
+_SOURCE = f"""
+    FROM fact_source held
+    {of_source("fact_statement said", "said.id = held.statement_id", outer=True)}
+    {of_source("fact_event event", "event.id = said.event_id", outer=True)}
+    {of_source("passage p", "p.id = held.passage_id", outer=True)}
+    WHERE held.collection_id = %(source)s AND held.learned_at <= %(until)s
+      AND (p.created_at <= %(until)s OR event.received_at <= %(until)s)
+"""
+# A revocation that was taken back since revoked what it covers until then.
+_COVERED = """
+    {0}.id IN (
+        SELECT unnest(r.covers) FROM fact_event r
+        WHERE r.collection_id = %(source)s AND r.kind = 'revoke' AND r.received_at <= %(until)s
+          AND (r.revoked_at IS NULL OR r.revoked_at > %(until)s)
+    )
+"""
+_COUNTED = f"""
+    (event.status = 'applied' OR event.revoked_at > %(until)s) AND event.received_at <= %(until)s
+    AND NOT {_COVERED.format("event")}
+"""
+
+
+def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
+    """Copy graphs, facts, their sources and the log.
+
+    Returns:
+        The joins of entities that counted, in their order, as (who joins, who stays).
+    """
+    parameters = copy.parameters()
+    for table in ("fact_graph", "fact_predicate"):
+        writer.execute(rows_of(table, f"FROM {table} held WHERE held.collection_id = %(source)s"), parameters)
+    writer.execute(
+        rows_of(
+            "fact",
+            f"""
+            FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said {of_source("fact held", "held.id = said.fact_id")}
+            """,
+            subject_id="held.subject_said",
+            object_id="held.object_said",
+        ),
+        parameters,
+    )
+    writer.execute(
+        rows_of(
+            "fact_entity",
+            f"""
+            FROM (
+                SELECT unnest(ARRAY[fact.subject_said, fact.object_said]) AS id
+                FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said {of_source("fact", "fact.id = said.fact_id")}
+                UNION SELECT unnest(ARRAY[event.entity_id, event.other_id]) FROM fact_event event
+                WHERE event.collection_id = %(source)s AND event.kind = 'merge' AND {_COUNTED}
+            ) AS named {of_source("fact_entity held", "held.id = named.id")}
+            """,
+            stands_for="NULL",
+        ),
+        parameters,
+    )
+    writer.execute(
+        rows_of(
+            "fact_event",
+            """
+            FROM fact_event held WHERE held.collection_id = %(source)s
+              AND (held.received_at <= %(until)s OR held.kind = 'change')
+            """,
+            status=f"""CASE WHEN {_COVERED.format("held")} THEN 'revoked'
+                            WHEN held.revoked_at > %(until)s THEN 'applied' ELSE held.status END""",
+            revoked_at=f"""CASE WHEN {_COVERED.format("held")} THEN coalesce(held.revoked_at, %(until)s)
+                                WHEN held.revoked_at > %(until)s THEN NULL ELSE held.revoked_at END""",
+        ),
+        parameters,
+    )
+    writer.execute(
+        rows_of(
+            "fact_statement",
+            f"""
+            FROM fact_statement held {of_source("fact_event event", "event.id = held.event_id")}
+            WHERE held.collection_id = %(source)s AND (event.received_at <= %(until)s OR held.id IN (
+                SELECT held.statement_id {_SOURCE}
+            ))
+            """,
+        ),
+        parameters,
+    )
+    # A passage that was changed since still said then what it says no more.
+    since = """
+        (SELECT change.id FROM fact_event change WHERE change.collection_id = %(source)s
+         AND change.id = held.withdrawn_by AND change.received_at <= %(until)s)
+    """
+    writer.execute(rows_of("fact_source", _SOURCE, withdrawn_by=since), parameters)
+    found = writer.rows(
+        f"""
+        SELECT event.other_id AS other, event.entity_id AS entity FROM fact_event event
+        WHERE event.collection_id = %(source)s AND event.kind = 'merge' AND {_COUNTED} ORDER BY event.sequence
+        """,
+        parameters,
+    )
+    return [(row.other, row.entity) for row in found]

@@ -1,0 +1,353 @@
+"""Copying the log of verdicts as it was at a moment, and preparing what a replay of the copy then fills.
+
+A verdict that was revoked since counts in the copy. What its revocation removed is derived anew; until that is done
+it waits there as ``pending``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from engram.core.filter.constants import Constants
+from engram.core.filter.logged_verdict import Expansion
+from engram.storage.database import Reader, Writer
+from engram.storage.feedback_log import logged_verdicts
+from engram.storage.revocation.collection_copies import IDS, PASSAGE, Copy, counted, of_source, rows_of
+from engram.storage.row_lookups import each, given, wanted
+
+
+@dataclass(frozen=True, slots=True)
+class RevokedSince:
+    """A verdict that counts in the copy and was revoked since.
+
+    Attributes:
+        question: as it was asked.
+        question_id: the question that it taught, whose row may be gone.
+        expansions: that it brought.
+        constants: noises and caps by which it was applied.
+    """
+
+    id: int
+    question: str
+    question_id: int
+    expansions: Sequence[Expansion]
+    constants: Constants
+
+
+def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
+    """The verdicts that counted at ``until`` and were revoked since, in the order in which they were applied."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, judged.question, event.question_id, event.observation_noise_positive,
+               event.observation_noise_negative, event.process_noise, event.daily_share, event.contested_share,
+               event.daily_comparisons, event.standing
+        FROM feedback_event event
+        {each("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
+        WHERE {counted("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
+        """,
+        {"source": source, "until": until},
+    )
+    brought = logged_verdicts.expansions(reader, source, [row.id for row in rows])
+    return [
+        RevokedSince(
+            id=row.id,
+            question=row.question,
+            question_id=row.question_id,
+            expansions=brought.get(row.id, []),
+            constants=Constants(
+                positive=row.observation_noise_positive,
+                negative=row.observation_noise_negative,
+                process=row.process_noise,
+                share=row.daily_share,
+                contested=row.contested_share,
+                comparisons=row.daily_comparisons,
+                standing=row.standing,
+            ),
+        )
+        for row in rows
+    ]
+
+
+def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> dict[bytes, int]:
+    """Text hash -> question, of those that the source has."""
+    rows = reader.rows(
+        f"""
+        SELECT question.text_hash, question.id FROM {wanted("hashes", "bytea", collection="%(source)s")}
+        {of_source("question", "question.text_hash = wanted.id")}
+        """,
+        {"source": source, "hashes": list(hashes)},
+    )
+    return {bytes(row.text_hash): row.id for row in rows}
+
+
+def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
+    """The next verdicts to copy, in order of acceptance."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id FROM feedback_event event WHERE {counted("event")} AND event.id > %(after)s
+        ORDER BY event.id LIMIT %(limit)s
+        """,
+        copy.parameters(after=after, limit=limit),
+    )
+    return [row.id for row in rows]
+
+
+_TIME_MEMORY = of_source(
+    "sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True
+)
+
+
+def copy_generations(writer: Writer, copy: Copy) -> None:
+    """Copy the evolutions that had happened by then."""
+    writer.execute(
+        rows_of(
+            "key_generation",
+            """
+            FROM key_generation held
+            WHERE held.collection_id = %(source)s AND held.created_at <= %(until)s
+            """,
+        ),
+        copy.parameters(),
+    )
+
+
+def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
+    """Copy these verdicts with what they judge and all that the source still has of what they did."""
+    parameters = copy.parameters(ids=list(ids))
+    writer.execute(
+        rows_of(
+            "judged_query",
+            f"""
+            FROM {IDS} {of_source("feedback_event event", "event.id = wanted.id")}
+            {of_source("judged_query held", "held.id = event.query_id")} ON CONFLICT DO NOTHING
+            """,
+        ),
+        parameters,
+    )
+    writer.execute(
+        rows_of(
+            "feedback_event",
+            f"FROM {IDS} {of_source('feedback_event held', 'held.id = wanted.id')}",
+            status="CASE WHEN held.status = 'revoked' THEN 'pending' ELSE held.status END",
+            revoked_at="NULL",
+        ),
+        parameters,
+    )
+    for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "ranking_audit"):
+        writer.execute(rows_of(table, _of_events(table)), parameters)
+    # Evidence that later evolutions took in was waiting.
+    made = """
+        SELECT number FROM key_generation made WHERE made.collection_id = %(source)s
+            AND made.number = held.generation AND made.created_at <= %(until)s
+    """
+    writer.execute(rows_of("key_evidence", _of_events("key_evidence"), generation=f"({made})"), parameters)
+    credit = _of_events("key_credit") + PASSAGE.format(row="held")
+    writer.execute(
+        rows_of(
+            "expansion_unit",
+            f"""
+            FROM (SELECT DISTINCT held.unit_id AS id {credit}) AS credited
+            {of_source("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
+            """,
+        ),
+        parameters,
+    )
+    writer.execute(rows_of("key_credit", credit), parameters)
+
+
+def _of_events(table: str) -> str:
+    return f"FROM {IDS} {of_source(f'{table} held', 'held.event_id = wanted.id')}"
+
+
+def dated(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
+    """Those of the sentences that have a time channel: an expression of their own, or one that it began as."""
+    rows = reader.rows(
+        f"""
+        SELECT s.id FROM {IDS} {of_source("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
+        WHERE coalesce(memory.time_expression_id, s.time_expression_id) IS NOT NULL
+        """,
+        copy.parameters(ids=list(sentences)),
+    )
+    return {row.id for row in rows}
+
+
+def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) -> None:
+    """Have restored verdicts count, their evidence with the first evolution that came after them.
+
+    Args:
+        questions: event -> the question that it taught.
+    """
+    # Rows that are changed are joined to others: by this name ``of_one_node`` says at each whose they are.
+    parameters = {"collection": copy.target, "ids": list(questions), "questions": list(questions.values())}
+    taught = "unnest(%(ids)s::bigint[], %(questions)s::bigint[]) AS taught(id, question_id)"
+    writer.execute(
+        f"""
+        UPDATE feedback_event event SET status = 'applied', question_id = new.question_id
+        FROM {given(taught)}
+        WHERE event.collection_id = new.collection_id AND event.id = new.id
+        """,
+        parameters,
+    )
+    writer.execute(
+        f"""
+        UPDATE key_evidence evidence SET generation = (
+            SELECT min(made.number) FROM key_generation made
+            WHERE made.collection_id = %(collection)s AND made.created_at >= event.applied_at
+        )
+        FROM {wanted("ids")}
+        {each("feedback_event event", "event.id = wanted.id")}
+        WHERE evidence.collection_id = wanted.collection_id AND evidence.event_id = wanted.id
+          AND evidence.gate <> 'none'
+        """,
+        parameters,
+    )
+
+
+def count_generations(writer: Writer, copy: Copy) -> None:
+    """Have each evolution say how many of the verdicts that count it took in."""
+    writer.execute(
+        """
+        WITH counted AS MATERIALIZED (
+            SELECT generation, count(*) AS events FROM key_evidence
+            WHERE collection_id = %(target)s GROUP BY generation
+        )
+        UPDATE key_generation made
+        SET events = coalesce((SELECT counted.events FROM counted WHERE counted.generation = made.number), 0)
+        WHERE made.collection_id = %(target)s
+        """,
+        copy.parameters(),
+    )
+
+
+def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
+    """Give these sentences the memories that verdicts touched, each as it began."""
+    touched = writer.rows(
+        f"""
+        SELECT DISTINCT audit.sentence_id, audit.channel FROM {wanted("ids", collection="%(target)s")}
+        {each("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
+        WHERE audit.channel IN ('task', 'time')
+        """,
+        copy.parameters(ids=list(sentences)),
+    )
+    parameters = copy.parameters(
+        touched=[row.sentence_id for row in touched], channels=[row.channel for row in touched]
+    )
+    rows = "unnest(%(touched)s::bigint[], %(channels)s::text[]) AS touched(sentence_id, channel)"
+    expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND new.channel = 'time'"
+    began = f"""
+        FROM {given(rows, collection="%(source)s")}
+        {of_source("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
+        {of_source("time_expression began", expression, outer=True)}
+    """
+    writer.execute(
+        rows_of(
+            "time_expression",
+            f"""
+            FROM (SELECT DISTINCT began.id {began}) AS begun
+            {of_source("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
+            """,
+        ),
+        parameters,
+    )
+    writer.execute(
+        f"""
+        INSERT INTO sentence_memory
+            (collection_id, sentence_id, channel, vector, perplexity, update_count, time_expression_id)
+        SELECT %(target)s, s.id, new.channel, coalesce(began.embedding, s.embedding), 1, 0, began.id {began}
+        WHERE new.channel = 'task' OR began.id IS NOT NULL
+        """,
+        parameters,
+    )
+
+
+def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], gone: Mapping[int, bytes]) -> None:
+    """Give the copy these questions, each with the sentences that verdicts spoke of, not yet supported.
+
+    Args:
+        gone: question -> text hash, of those that the source has no more.
+    """
+    parameters = copy.parameters(ids=list(questions))
+    writer.execute(
+        rows_of("question", f"FROM {IDS} {of_source('question held', 'held.id = wanted.id')}"),
+        parameters,
+    )
+    writer.execute(
+        f"""
+        INSERT INTO question (collection_id, id, text_hash, text, embedding, created_at)
+        SELECT DISTINCT ON (gone.id) %(target)s, gone.id, gone.text_hash, judged.question, judged.embedding,
+               event.applied_at
+        FROM unnest(%(gone)s::bigint[], %(hashes)s::bytea[]) AS gone(id, text_hash)
+        {each("feedback_event event", "event.question_id = gone.id", collection="%(target)s")}
+        {each("judged_query judged", "judged.id = event.query_id", collection="%(target)s")}
+        ORDER BY gone.id, event.applied_sequence
+        """,
+        parameters | {"gone": list(gone), "hashes": list(gone.values())},
+    )
+    writer.execute(
+        f"""
+        INSERT INTO question_support
+            (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
+        SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
+        FROM {wanted("ids", collection="%(target)s")}
+        {each("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
+        {each("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
+        {each("sentence s", "s.id = audit.sentence_id", collection="%(target)s")}
+        WHERE audit.channel = 'recall'
+        """,
+        parameters,
+    )
+
+
+def units_credited(reader: Reader, copy: Copy, events: Sequence[int]) -> list[int]:
+    """The copy's expansion units that these verdicts credit to passages, in id order."""
+    rows = reader.rows(
+        f"""
+        SELECT DISTINCT credit.unit_id FROM {wanted("ids", collection="%(target)s")}
+        {each("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")} ORDER BY credit.unit_id
+        """,
+        copy.parameters(ids=list(events)),
+    )
+    return [row.unit_id for row in rows]
+
+
+def has_keys(reader: Reader, copy: Copy) -> bool:
+    """Whether the copy has anything of which keys could evolve, or did."""
+    found: bool = reader.scalar(
+        """
+        SELECT EXISTS (SELECT FROM key_evidence WHERE collection_id = %(target)s)
+            OR EXISTS (SELECT FROM key_generation WHERE collection_id = %(target)s)
+        """,
+        copy.parameters(),
+    )
+    return found
+
+
+def count_judged(reader: Reader, copy: Copy) -> int:
+    """Sentences that the copy's verdicts speak of."""
+    return _count(reader, copy, "DISTINCT sentence_id", "memory_audit")
+
+
+def count_questions(reader: Reader, copy: Copy) -> int:
+    """Questions that the copy's verdicts taught."""
+    return _count(reader, copy, "DISTINCT question_id", "feedback_event")
+
+
+def count_keyed(reader: Reader, copy: Copy) -> int:
+    """Passages that the copy's verdicts credit expansions to."""
+    return _count(reader, copy, "DISTINCT passage_id", "key_credit")
+
+
+def _count(reader: Reader, copy: Copy, what: str, table: str) -> int:
+    found: int = reader.scalar(
+        f"SELECT count({what}) FROM {table} WHERE collection_id = %(target)s", copy.parameters()
+    )
+    return found
+
+
+def learned(reader: Reader, copy: Copy) -> dict[str, int]:
+    """How much the copy learned: table -> rows."""
+    tables = ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key")
+    counts = ", ".join(
+        f"(SELECT count(*) FROM {table} WHERE collection_id = %(target)s) AS {table}" for table in tables
+    )
+    return dict(reader.row(f"SELECT {counts}", copy.parameters())._asdict())

@@ -1,0 +1,44 @@
+"""Everything that verdicts left behind in a collection, taken together."""
+
+from engram.storage.corpus import collections
+from engram.storage.corpus.collection_lock import ALONE, locked
+from engram.storage.database import Writer
+
+# In the order in which a worker locks them while it applies an event, so that the two wait instead of deadlocking.
+# Audit rows go with their events, supports with their questions.
+TABLES = (
+    "feedback_event",
+    "judged_query",
+    "question",
+    "sentence_memory",
+    "key_evolution",
+    "key_generation",
+    "passage_key",
+    "evolved_posting",
+    "expansion_memory",
+    "expansion_unit",
+    "ranking_belief",
+    "episode",
+    "session",
+)
+
+
+def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
+    """Remove a collection's episodes, sessions, events with their audit, questions with their supports, memories,
+    evolved keys with all that made them, and what was learned about the ranking weights.
+
+    Returns:
+        Table -> rows removed from it directly.
+
+    Raises:
+        NotFoundError: the collection is gone.
+    """
+    parameters = {"collection": collection_id}
+    # Events that are being applied hold the collection; those accepted from now on wait for it.
+    locked(writer, collection_id, ALONE, condition="true")
+    collections.by_id(writer, collection_id)
+    writer.execute("UPDATE collection SET key_generation = 0 WHERE id = %(collection)s", parameters)
+    return {
+        table: writer.execute(f"DELETE FROM {table} WHERE collection_id = %(collection)s", parameters)
+        for table in TABLES
+    }

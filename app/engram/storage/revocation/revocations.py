@@ -1,0 +1,79 @@
+"""Which verdicts a job that revokes is about."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from engram.storage.database import Reader, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """Which verdicts: of this judge, received from ``since`` on and before ``before``; None: whatever it is."""
+
+    judge: str | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As a job keeps it; what is None is left out."""
+        said = {"judge": self.judge, "from": _time(self.since), "to": _time(self.before)}
+        return {name: value for name, value in said.items() if value is not None}
+
+
+_MATCHING = """
+    collection_id = %(collection)s AND status <> 'revoked' AND id <= %(last)s
+    AND (%(judge)s::text IS NULL OR judge = %(judge)s)
+    AND (%(from)s::timestamptz IS NULL OR received_at >= %(from)s)
+    AND (%(to)s::timestamptz IS NULL OR received_at < %(to)s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a request revoked at once and left to its job, which goes up to the event ``last``."""
+
+    last: int
+    at_once: int
+    left: int
+
+
+def begin(writer: Writer, collection_id: int, criteria: Criteria) -> Begun:
+    """Revoke at once, of all verdicts accepted so far that match, those that wait."""
+    last = writer.scalar(
+        "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s",
+        {"collection": collection_id},
+    )
+    parameters = {"collection": collection_id, "last": last} | _said(criteria.as_json())
+    # Locked in order, as two such requests may meet.
+    at_once = writer.execute(
+        f"""
+        WITH waiting AS (
+            SELECT id FROM feedback_event WHERE {_MATCHING} AND status IN ('pending', 'parked')
+            ORDER BY id FOR UPDATE
+        )
+        UPDATE feedback_event event SET status = 'revoked', revoked_at = now() FROM waiting
+        WHERE event.collection_id = %(collection)s AND event.id = waiting.id
+        """,
+        parameters,
+    )
+    left = writer.scalar(f"SELECT count(*) FROM feedback_event WHERE {_MATCHING}", parameters)
+    return Begun(last, at_once, left)
+
+
+def following(reader: Reader, collection_id: int, said: Mapping[str, Any], after: int, limit: int) -> list[int]:
+    """The next verdicts after ``after`` that a job with this payload revokes, in order of acceptance."""
+    rows = reader.rows(
+        f"SELECT id FROM feedback_event WHERE {_MATCHING} AND id > %(after)s ORDER BY id LIMIT %(limit)s",
+        {"collection": collection_id, "last": said["last"], "after": after, "limit": limit} | _said(said),
+    )
+    return [row.id for row in rows]
+
+
+def _said(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: said.get(name) for name in ("judge", "from", "to")}
+
+
+def _time(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat()

@@ -1,0 +1,49 @@
+"""Sessions in a list."""
+
+from uuid import UUID
+
+from engram.core.planning.session import Listed
+from engram.storage.database import Reader
+
+
+def page(
+    reader: Reader,
+    collection_id: int,
+    *,
+    status: str | None,
+    principal: str | None,
+    before: UUID | None,
+    limit: int,
+) -> list[Listed]:
+    """Sessions, the latest first, those begun before ``before``; ids of version 7 are in the order of their time.
+
+    Args:
+        status: only those of this status.
+        principal: only those that it asked for.
+    """
+    rows = reader.rows(
+        """
+        SELECT id, principal, question, planner, status, stop_reason, rounds, cost, enough, covered, created_at,
+               finished_at
+        FROM session
+        WHERE collection_id = %(collection)s AND (%(before)s::uuid IS NULL OR id < %(before)s)
+          AND (%(status)s::text IS NULL OR status = %(status)s)
+          AND (%(principal)s::text IS NULL OR principal = %(principal)s)
+        ORDER BY id DESC LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "before": before, "status": status, "principal": principal, "limit": limit},
+    )
+    return [Listed(**row._asdict()) for row in rows]
+
+
+def stopped(reader: Reader, collection_id: int, after: UUID | None, limit: int) -> list[UUID]:
+    """Sessions that came to an end by themselves, by their ids, those after ``after``."""
+    rows = reader.rows(
+        """
+        SELECT id FROM session
+        WHERE collection_id = %(collection)s AND status = 'stopped' AND (%(after)s::uuid IS NULL OR id > %(after)s)
+        ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit},
+    )
+    return [row.id for row in rows]

@@ -1,0 +1,27 @@
+"""Evidence pools beside the session's question."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Reader
+from engram.storage.row_lookups import WANTED, each
+
+
+def relevance(
+    reader: Reader, collection: Collection, sentences: Sequence[int], vector: NDArray[np.float32]
+) -> float | None:
+    """The cosine of the sentence that is nearest to the vector, (d,), of unit length, in [-1, 1].
+
+    None where none of them is there, or the collection has left the space that the vector is of.
+    """
+    found = reader.scalar(
+        f"""
+        SELECT -min(s.embedding <#> %(vector)s) FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
+        WHERE (SELECT space FROM collection WHERE id = %(collection)s) = %(space)s
+        """,
+        {"collection": collection.id, "ids": list(sentences), "vector": vector, "space": collection.space},
+    )
+    return None if found is None else float(found)

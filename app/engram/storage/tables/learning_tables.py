@@ -1,0 +1,143 @@
+"""What is asked, and what verdicts taught: memories, supports and weights. Their log is in ``log``."""
+
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from engram.storage.tables.table_base import metadata, now, of, tenant
+
+
+def _pulled() -> Column[object]:
+    return Column(
+        "pulled",
+        JSONB,
+        nullable=False,
+        server_default=text("'{}'::jsonb"),
+        comment="Of the last day that it moved: what each judge left of it, 1 being all.",
+    )
+
+
+sentence_memory = Table(
+    "sentence_memory",
+    metadata,
+    tenant(),
+    Column("sentence_id", BigInteger, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("vector", VECTOR(), nullable=False),
+    Column("perplexity", Float(53), nullable=False),
+    Column("update_count", Integer, nullable=False),
+    Column("time_expression_id", BigInteger, comment="Of a time memory: what it began as."),
+    _pulled(),
+    now("updated_at"),
+    PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
+    of("sentence", "sentence_id"),
+    # No cascade: the expression stays as long as a memory that began as it.
+    ForeignKeyConstraint(
+        ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
+    ),
+    Index(
+        "sentence_memory_time_idx",
+        "collection_id",
+        "time_expression_id",
+        postgresql_where=text("time_expression_id IS NOT NULL"),
+    ),
+    CheckConstraint("channel IN ('task', 'time')", name="channel"),
+    CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
+    postgresql_with={"fillfactor": "50"},
+    comment="One row per sentence and channel, once a verdict touched it (GAM-RAG, Eq. 2).",
+)
+
+question = Table(
+    "question",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("text_hash", LargeBinary, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("embedding", VECTOR(), nullable=False),
+    now("created_at"),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "text_hash"),
+    comment="Questions that verdicts were given for; insert-only.",
+)
+
+question_support = Table(
+    "question_support",
+    metadata,
+    tenant(),
+    Column("question_id", BigInteger, nullable=False),
+    Column("sentence_id", BigInteger, nullable=False),
+    Column("support", Float(53), nullable=False),
+    Column("perplexity", Float(53), nullable=False),
+    Column("update_count", Integer, nullable=False),
+    Column("complete", Boolean, nullable=False, comment="Whether the last verdict claimed to name all evidence."),
+    _pulled(),
+    Column(
+        "said",
+        JSONB,
+        nullable=False,
+        server_default=text("'[]'::jsonb"),
+        comment="Judges and their last words, 1 supported, 0 rejected, in the order in which they first spoke.",
+    ),
+    PrimaryKeyConstraint("collection_id", "question_id", "sentence_id"),
+    of("question", "question_id"),
+    of("sentence", "sentence_id"),
+    Index(None, "collection_id", "sentence_id"),
+    CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
+    postgresql_with={"fillfactor": "70"},
+    comment="How surely a sentence supports a question: the state that experience recall reads.",
+)
+
+ranking_belief = Table(
+    "ranking_belief",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("model", Text, nullable=False, comment="What it is a belief of."),
+    Column("prior", Text, nullable=False, comment="Fingerprint of the prior that the sums add to."),
+    Column("information", ARRAY(Float(53)), nullable=False),
+    Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
+    Column("events", BigInteger, nullable=False, server_default=text("0")),
+    now("updated_at"),
+    PrimaryKeyConstraint("collection_id", "model", "prior"),
+    CheckConstraint("model IN ('enough', 'ranking', 'round')", name="model"),
+    comment="What verdicts taught about the weights of a model: the sum of the events' terms.",
+)
+
+judge = Table(
+    "judge",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("observation_noise_positive", Float(53)),
+    Column("observation_noise_negative", Float(53)),
+    Column("daily_share", Float(53)),
+    Column("contested_share", Float(53)),
+    Column("daily_comparisons", Integer),
+    Column("trusted", Boolean, comment="Whether it counts in full, whoever brings its verdicts."),
+    now("updated_at"),
+    PrimaryKeyConstraint("collection_id", "name"),
+    CheckConstraint("observation_noise_positive > 0", name="observation_noise_positive"),
+    CheckConstraint("observation_noise_negative > 0", name="observation_noise_negative"),
+    CheckConstraint("daily_share BETWEEN 0 AND 1", name="daily_share"),
+    CheckConstraint("contested_share BETWEEN 0 AND 1", name="contested_share"),
+    CheckConstraint("daily_comparisons >= 0", name="daily_comparisons"),
+    comment="What is set for a judge; null: as for every judge.",
+)

@@ -1,0 +1,29 @@
+"""What ingest jobs stage: lines that wait, and reasons of those that were rejected."""
+
+from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, Table, Text, Uuid
+from sqlalchemy.dialects.postgresql import JSONB
+
+from engram.storage.tables.table_base import metadata, of, tenant
+
+ingest_line = Table(
+    "ingest_line",
+    metadata,
+    tenant(),
+    Column("job_id", Uuid, nullable=False),
+    Column("line", BigInteger, nullable=False),
+    Column("passage", JSONB, nullable=False),
+    PrimaryKeyConstraint("collection_id", "job_id", "line"),
+    of("job", "job_id"),
+    comment="Accepted and not yet ingested; a line leaves in the transaction that ingests it.",
+)
+
+ingest_error = Table(
+    "ingest_error",
+    metadata,
+    tenant(),
+    Column("job_id", Uuid, nullable=False),
+    Column("line", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    PrimaryKeyConstraint("collection_id", "job_id", "line"),
+    of("job", "job_id"),
+)

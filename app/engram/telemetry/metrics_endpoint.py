@@ -1,0 +1,82 @@
+"""Metrics on a port of their own; there processes that have no other port say as well whether they can work."""
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client.metrics_core import Metric
+
+from engram.context.errors import ConfigurationError
+from engram.telemetry import metrics
+
+PATH = "/metrics"
+PATIENCE_SECONDS = 10.0
+Check = Callable[[], tuple[int, Mapping[str, object]]]
+"""Answers with a status and what it is like, as JSON."""
+_log = logging.getLogger(__name__)
+
+
+class Exposed:
+    """Answers ``GET /metrics``, and ``GET`` of what is checked, to whoever reaches the port."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        look: Callable[[], Iterable[Metric]] | None = None,
+        checks: Mapping[str, Check] | None = None,
+    ) -> None:
+        """Listen at once.
+
+        Args:
+            checks: by their paths.
+
+        Raises:
+            ConfigurationError: that is not possible there.
+        """
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = PATIENCE_SECONDS
+
+            def do_GET(self) -> None:
+                path = self.path.partition("?")[0]
+                status, kind = 200, metrics.CONTENT_TYPE
+                if path == PATH:
+                    page = metrics.exposition(look)
+                elif checks is not None and path in checks:
+                    status, said = checks[path]()
+                    page, kind = json.dumps(said).encode(), "application/json"
+                else:
+                    self.send_error(404)
+                    return
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(page)))
+                self.end_headers()
+                self.wfile.write(page)
+
+            def log_message(self, template: str, *values: object) -> None:
+                _log.debug(template, *values)
+
+        try:
+            self._server = ThreadingHTTPServer((host, port), Handler)
+        except OSError as error:
+            raise ConfigurationError(
+                f"Metrics cannot be shown on {host} port {port}: {error.strerror or error}."
+            ) from error
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

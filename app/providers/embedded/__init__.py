@@ -1,6 +1,0 @@
-"""Postgres and Redis for those who have neither: real servers, from binaries that come as Python packages."""
-
-from app.providers.embedded.postgres import EmbeddedPostgres
-from app.providers.embedded.redis import EmbeddedRedis
-
-__all__ = ["EmbeddedPostgres", "EmbeddedRedis"]

@@ -1,0 +1,75 @@
+"""What an access key looks like, and what grants allow."""
+
+import math
+import secrets
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram.core.auth import access_keys
+from engram.core.auth.access_keys import (
+    EVERYTHING,
+    KEY,
+    RANDOM_BYTES,
+    SCOPES,
+    Grants,
+    digest,
+    is_key,
+    made_of,
+)
+
+LETTERS = set(access_keys.ALPHABET)
+
+
+@given(st.binary(min_size=RANDOM_BYTES, max_size=RANDOM_BYTES))
+def test_a_key_is_known_again_by_its_form_and_checksum(random: bytes) -> None:
+    key = made_of(random)
+    assert KEY.fullmatch(key)
+    assert is_key(key)
+    assert len(digest(key)) == 32
+
+
+def test_all_random_bits_are_in_the_key() -> None:
+    assert access_keys.BODY_CHARACTERS * math.log2(62) >= 8 * RANDOM_BYTES >= 192
+    assert made_of(b"\xff" * RANDOM_BYTES) != made_of(b"\xff" * (RANDOM_BYTES - 1) + b"\xfe")
+    assert not made_of(bytes(RANDOM_BYTES)).startswith("eng_")
+    with pytest.raises(ValueError, match="32 random bytes"):
+        made_of(b"few")
+
+
+def test_a_slip_of_the_hand_is_no_key() -> None:
+    key = made_of(secrets.token_bytes(RANDOM_BYTES))
+    for place in range(len(access_keys.PREFIX), len(key)):
+        other = "a" if key[place] != "a" else "b"
+        assert not is_key(key[:place] + other + key[place + 1 :])
+    assert not is_key(key[:-1])
+    assert not is_key(key + "\n")
+    assert not is_key("eng_" + key[len("engram_") :])
+
+
+def test_grants_are_by_collection_and_anywhere() -> None:
+    grants = Grants.of({"docs": ["judge", "query"], "*": ["read"]})
+    assert grants.on("docs") == {"judge", "query", "read"}
+    assert grants.on("other") == {"read"}
+    assert grants.anywhere() == {"judge", "query", "read"}
+    assert grants.collections("judge") == {"docs"}
+    assert grants.collections("read") is None
+    assert grants.as_json() == {"*": ["read"], "docs": ["query", "judge"]}
+    assert Grants.of({"docs": ["admin"]}).on("docs") == set(SCOPES)
+    assert Grants.of({"docs": ["admin"]}).on("other") == set()
+
+
+def test_only_what_is_allowed_covers() -> None:
+    docs = Grants.of({"docs": ["query", "read"]})
+    assert EVERYTHING.covers(docs)
+    assert docs.covers(Grants.of({"docs": ["read"]}))
+    assert not docs.covers(Grants.of({"docs": ["judge"]}))
+    assert not docs.covers(Grants.of({"*": ["read"]}))
+    assert Grants.of({"*": ["read"]}).covers(Grants.of({"docs": ["read"]}))
+    assert not Grants.of({"docs": ["admin"]}).covers(EVERYTHING)
+
+
+def test_what_is_no_scope_is_refused() -> None:
+    with pytest.raises(ValueError, match="'write' is no scope"):
+        Grants.of({"docs": ["write"]})

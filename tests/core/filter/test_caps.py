@@ -1,0 +1,146 @@
+"""Caps per judge, memory and day: what a judge closes of the distance, and whose word stands."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram.core.filter.caps import (
+    JUDGES,
+    UNTOUCHED,
+    Pulled,
+    Said,
+    allowed_gain,
+    comparisons,
+    contested,
+    counted,
+    most_gain,
+    most_gains,
+    with_word,
+)
+
+SHARES = st.floats(0.0, 1.0, allow_nan=False)
+GAINS = st.floats(0.001, 0.999, allow_nan=False)
+
+
+class TestMostGain:
+    @given(share=SHARES, gains=st.lists(GAINS, max_size=60))
+    def test_a_day_of_verdicts_stays_within_the_share(self, share: float, gains: list[float]) -> None:
+        pulled = UNTOUCHED.on("2026-05-01")
+        for gain in gains:
+            pulled = pulled.after("judge", min(gain, most_gain(pulled.left("judge"), share)))
+        assert 1.0 - pulled.left("judge") <= share + 1e-9
+
+    @given(gain=GAINS, share=SHARES)
+    def test_one_verdict_within_the_share_is_not_held_back(self, gain: float, share: float) -> None:
+        assert (min(gain, most_gain(1.0, share)) == gain) == (gain <= most_gain(1.0, share))
+        assert math.isclose(most_gain(1.0, share), share, abs_tol=1e-9)
+
+    def test_a_share_of_one_holds_nobody_back(self) -> None:
+        assert most_gain(1e-300, 1.0) == 1.0
+
+    def test_what_is_used_up_leaves_nothing(self) -> None:
+        assert most_gain(0.1, 0.9) == 0.0
+        assert most_gain(0.05, 0.9) == 0.0
+
+    @pytest.mark.parametrize(("left", "share"), [(0.0, 0.5), (1.1, 0.5), (0.5, -0.1), (0.5, 1.1), (math.nan, 0.5)])
+    def test_what_is_out_of_range_is_refused(self, left: float, share: float) -> None:
+        with pytest.raises(ValueError, match="must lie in"):
+            most_gain(left, share)
+        with pytest.raises(ValueError, match="must lie in"):
+            most_gains(np.array([1.0, left]), np.array([0.5, share]))
+
+    @given(st.lists(st.tuples(st.floats(1e-9, 1.0), SHARES), min_size=1, max_size=20))
+    def test_many_are_to_the_bit_what_each_is_alone(self, several: list[tuple[float, float]]) -> None:
+        left, shares = np.array(several).T
+        assert most_gains(left, shares).tolist() == [most_gain(*one) for one in several]
+
+
+class TestAllowedGain:
+    @pytest.mark.parametrize(
+        ("said", "share", "contested_share", "most"),
+        [
+            ((), 0.8, 0.1, 0.6),  # of 0.5 that is left, 0.2 may be left: 1 - 0.2 / 0.5
+            ((("b", 0),), 0.8, 0.1, 0.0),  # 0.9 would have to be left
+            ((("b", 0),), 0.8, 0.6, 0.2),  # 1 - 0.4 / 0.5
+            ((("b", 0),), 0.8, 0.9, 0.6),  # the lower one holds
+            ((("b", 1),), 0.8, 0.1, 0.6),
+        ],
+    )
+    def test_the_contested_share_holds_for_what_goes_against_others(
+        self, said: Said, share: float, contested_share: float, most: float
+    ) -> None:
+        pulled = Pulled("2026-05-01", (("a", 0.5),))
+        allowed = allowed_gain(pulled, said, "a", 1, share=share, contested_share=contested_share)
+        assert allowed == pytest.approx(most)
+
+
+class TestPulled:
+    def test_judges_do_not_count_against_each_other(self) -> None:
+        pulled = UNTOUCHED.on("2026-05-01").after("a", 0.5).after("b", 0.25).after("a", 0.5)
+        assert (pulled.left("a"), pulled.left("b"), pulled.left("c")) == (0.25, 0.75, 1.0)
+
+    def test_a_new_day_begins_anew(self) -> None:
+        pulled = UNTOUCHED.on("2026-05-01").after("a", 0.5)
+        assert pulled.on("2026-05-02") == Pulled("2026-05-02")
+
+    def test_a_verdict_of_an_earlier_day_counts_to_the_last(self) -> None:
+        pulled = UNTOUCHED.on("2026-05-02").after("a", 0.5)
+        assert pulled.on("2026-05-01") is pulled
+
+
+class TestContested:
+    @pytest.mark.parametrize(
+        ("said", "target", "against"),
+        [
+            ((), 1, False),
+            ((("me", 1),), 0, False),
+            ((("a", 1),), 1, False),
+            ((("a", 1),), 0, True),
+            # Others who say the same outnumber or even out who says otherwise; who spoke first breaks the tie.
+            ((("a", 1), ("me", 0)), 0, True),
+            ((("me", 0), ("a", 1)), 0, False),
+            ((("b", 0), ("a", 1), ("c", 1)), 0, False),
+            ((("a", 1), ("c", 1), ("b", 0)), 0, True),
+            ((("a", 1), ("b", 0), ("c", 0)), 0, False),
+            ((("a", 1), ("c", 1)), 0, True),
+        ],
+    )
+    def test_it_goes_by_other_judges_last_words(self, said: Said, target: int, against: bool) -> None:
+        assert contested(said, "me", target) is against
+
+    @given(words=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 1)), max_size=30))
+    def test_of_two_opposite_verdicts_of_a_newcomer_at_most_one_is_contested(
+        self, words: list[tuple[str, int]]
+    ) -> None:
+        said: Said = ()
+        for judge, target in words:
+            said = with_word(said, judge, target)
+        assert not (contested(said, "newcomer", 0) and contested(said, "newcomer", 1))
+
+    def test_the_last_word_counts_at_the_place_of_the_first(self) -> None:
+        said = with_word(with_word(with_word((), "a", 1), "b", 0), "a", 0)
+        assert said == (("a", 0), ("b", 0))
+
+    def test_the_words_of_so_many_are_kept(self) -> None:
+        said: Said = ()
+        for number in range(JUDGES + 5):
+            said = with_word(said, f"judge {number}", 1)
+        assert len(said) == JUDGES
+        assert with_word(said, "judge 0", 0)[0] == ("judge 0", 0)
+
+
+class TestCounted:
+    def test_as_many_as_the_cap(self) -> None:
+        assert counted([2, 2, 2]) == [True, True, False]
+        assert counted([2, 2], before=1) == [True, False]
+        assert counted([0]) == [False]
+
+    def test_what_goes_against_others_never_counts(self) -> None:
+        caps = [comparisons(2, contested=False), comparisons(2, contested=True), comparisons(None, contested=True)]
+        assert counted([*caps, comparisons(None, contested=False)]) == [True, False, False, True]
+
+    def test_each_goes_by_the_cap_of_its_time(self) -> None:
+        assert counted([1, 1, 3, None, 3, 3]) == [True, False, True, True, False, False]

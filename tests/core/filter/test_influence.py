@@ -1,0 +1,133 @@
+"""Leaving one verdict out: of a memory's similarity, a hop's scores, features and ranking weights."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram.core.filter.influence import (
+    features_with,
+    means_without,
+    scores_with,
+    similarity_after,
+    with_memories,
+)
+from engram.core.filter.kalman import update_memories
+from engram.core.ranking.complementarity import LINKS, Pool
+from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, Reach, passage_features, with_second_look
+from engram.core.ranking.propagation import Candidates, sentence_scores
+from engram.core.ranking.ranking_weights import Evidence, Prior, no_evidence, posterior
+
+
+def unit(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values / np.linalg.norm(values, axis=-1, keepdims=True))
+
+
+@given(seed=st.integers(0, 10_000), target=st.sampled_from([0.0, 1.0]), perplexity=st.floats(0.001, 1.0))
+def test_the_similarity_after_a_verdict_is_that_of_the_updated_memory(
+    seed: int, target: float, perplexity: float
+) -> None:
+    draw = np.random.default_rng(seed)
+    memory, question = unit(draw.normal(size=(1, 8))), unit(draw.normal(size=8))
+    update = update_memories(memory, np.array([perplexity]), question, np.array([target]), np.array([0.5]), 0.001)
+    before = target - float(update.residuals[0])
+    assert before == pytest.approx(float(memory[0] @ question))
+    after = similarity_after(before, float(update.gains[0]), float(update.residuals[0]))
+    assert after == pytest.approx(float(update.vectors[0] @ question), abs=1e-6)
+
+
+def test_a_memory_that_a_verdict_turns_around() -> None:
+    assert similarity_after(1.0, 1.0, -1.0) == 0.0  # m = q, K r = -1: nothing is left along q
+    assert similarity_after(0.0, 1.0, 1.0) == pytest.approx(1.0 / np.sqrt(2.0))
+    assert similarity_after(0.6, 0.0, 0.4) == 0.6
+
+
+def candidates(count: int = 3) -> Candidates:
+    draw = np.random.default_rng(1)
+    activation, semantic, *memory = draw.uniform(0.1, 0.9, size=(6, count))
+    ids = np.arange(10, 10 + count)
+    task, like_task, time, like_time = memory
+    return Candidates(
+        ids, ids // 2, activation, semantic, task, like_task, time, like_time, agreement=np.zeros(count)
+    )
+
+
+def test_memories_take_the_place_of_those_that_were_read() -> None:
+    rows = candidates()
+    changed = with_memories(rows, {(11, "task"): (1.0, 0.0), (12, "time"): (0.25, 0.5), (99, "task"): (0.5, 0.5)})
+    assert changed.task_perplexity.tolist() == [rows.task_perplexity[0], 1.0, rows.task_perplexity[2]]
+    assert changed.task_similarity[1] == 0.0
+    assert (changed.time_perplexity[2], changed.time_similarity[2]) == (0.25, 0.5)
+    assert rows.task_perplexity[1] != 1.0  # the given ones stay
+    for name in ("activation", "semantic", "agreement", "sentence_ids", "passage_ids"):
+        assert getattr(changed, name) is getattr(rows, name)
+
+
+@pytest.mark.parametrize("learned_only", [True, False])
+def test_scores_without_a_memory(learned_only: bool) -> None:
+    rows = candidates()
+    np.testing.assert_array_equal(
+        scores_with(rows, {}, learned_only=learned_only), sentence_scores(rows, learned_only=learned_only)
+    )
+    less = scores_with(rows, {(10, "task"): (1.0, 0.0)}, learned_only=learned_only)
+    time = 1.0 + (1.0 - rows.time_perplexity[0]) * rows.time_similarity[0]
+    others = sentence_scores(rows, learned_only=learned_only)[1:]
+    assert less[0] / less[1] == pytest.approx(
+        rows.activation[0] * rows.semantic[0] * time / (others[0] * weight_sum(rows, learned_only))
+    )
+    assert less.sum() == pytest.approx(1.0)
+
+
+def weight_sum(rows: Candidates, learned_only: bool) -> float:
+    """What scores are divided by."""
+    learned = rows.task_similarity - (rows.semantic if learned_only else 0.0)
+    task = 1.0 + (1.0 - rows.task_perplexity) * learned
+    time = 1.0 + (1.0 - rows.time_perplexity) * rows.time_similarity
+    return float((rows.semantic * task * time * rows.activation).sum())
+
+
+@given(seed=st.integers(0, 10_000), hops=st.integers(1, 5))
+def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: int, hops: int) -> None:
+    draw = np.random.default_rng(seed)
+    passages = list(range(1, 7))
+    similarities, lexical = ({p: float(draw.uniform(-0.2, 1)) for p in passages} for _ in range(2))
+    titled = [{int(p): float(draw.uniform(0, 1)) for p in draw.choice(passages, 2)} for _ in range(hops)]
+
+    def reaches() -> list[Reach]:
+        return [
+            Reach(
+                draw.integers(1, 9, size=4),  # some of passages that are not ranked
+                draw.uniform(-1, 1, size=4),
+                np.sort(draw.uniform(0, 1, size=4))[::-1],
+                titled[hop],
+            )
+            for hop in range(hops)
+        ]
+
+    before, after = reaches(), reaches()
+    weights = draw.normal(size=len(FIRST_LOOK))
+    made = Pool(np.array([2, 4]), draw.normal(size=(2, len(passages), len(LINKS))))
+    ids, first = passage_features(similarities, lexical, {}, before)
+    _, expected = passage_features(similarities, lexical, {}, after)
+    order = draw.permutation(len(ids))
+    for pool in (made, None):
+        features = with_second_look(first, pool, weights)[order]
+        told = features_with(features, ids[order], after, pool and pool.ordered(order), weights)
+        np.testing.assert_allclose(told, with_second_look(expected, pool, weights)[order], atol=1e-12)
+
+
+def some_evidence(seed: int, size: int) -> Evidence:
+    rows = np.random.default_rng(seed).normal(size=(5, size))
+    return Evidence(rows[0], rows[1:].T @ rows[1:])
+
+
+def test_means_without_a_term_are_those_of_the_other_terms() -> None:
+    size = len(FEATURES)
+    prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
+    terms = [some_evidence(seed, size) for seed in range(4)]
+    means = means_without(prior, sum(terms, no_evidence(size)), terms)
+    assert means.shape == (4, size)
+    for left_out, mean in enumerate(means):
+        others = sum((term for at, term in enumerate(terms) if at != left_out), no_evidence(size))
+        np.testing.assert_allclose(mean, posterior(prior, others).mean, atol=1e-9)
+    assert means_without(prior, no_evidence(size), []).shape == (0, size)

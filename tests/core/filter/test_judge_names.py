@@ -1,0 +1,26 @@
+"""One judge, one name."""
+
+import pytest
+
+from engram.core.filter.judge_names import normalised
+
+
+@pytest.mark.parametrize("name", ["editor", "Editor", "EDITOR", " editor ", "editor   "])
+def test_case_and_spaces_make_no_other_judge(name: str) -> None:
+    assert normalised(name) == "editor"
+    assert normalised(f"{name} 2") == "editor 2"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["еditor", "ｅditor", "ed\u200bitor", "edıtor", "editor\n", "edit\u00a0or", "", " ", "-editor", "İ", "\u212a"],
+)
+def test_what_looks_like_another_is_no_name(name: str) -> None:
+    with pytest.raises(ValueError, match="a name is made of"):
+        normalised(name)
+
+
+def test_a_name_is_bounded() -> None:
+    assert len(normalised("a" * 200)) == 200
+    with pytest.raises(ValueError, match="at most 200"):
+        normalised("a" * 201)

@@ -1,0 +1,232 @@
+"""The gain-adaptive update: worked examples of Eqs. 10-13 and what holds for every memory and verdict."""
+
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from engram.core.filter.kalman import kalman_gain, posterior_perplexity, update_memories, update_supports
+
+Floats = NDArray[np.float64]
+Q = 0.001
+DIMENSION = 5
+
+perplexities = st.floats(0.0, 1.0)
+noises = st.floats(0.01, 100.0)
+coordinates = st.floats(-1.0, 1.0)
+verdicts = st.sampled_from([0.0, 1.0])
+vectors = arrays(np.float64, DIMENSION, elements=coordinates).filter(lambda row: float(np.linalg.norm(row)) > 0.1)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Memories, perplexities, a direction, targets and noises; no memory is the direction's opposite."""
+    count = draw(st.integers(1, 6))
+    direction = draw(vectors)
+    unit = direction / np.linalg.norm(direction)
+
+    def turned(row: Floats) -> bool:
+        return float(row @ unit) > -0.99 * float(np.linalg.norm(row))
+
+    memories = np.stack([draw(vectors.filter(turned)) for _ in range(count)])
+    columns = [np.array([draw(values) for _ in range(count)]) for values in (perplexities, verdicts, noises)]
+    return memories, columns[0], direction, columns[1], columns[2]
+
+
+def one(value: float) -> Floats:
+    return np.array([value])
+
+
+class TestWorkedExamples:
+    def test_gain_is_perplexity_over_perplexity_plus_noise(self) -> None:
+        assert_allclose(kalman_gain(np.array([1.0, 0.5, 0.0]), one(0.5)), [1 / 1.5, 0.5 / 1.0, 0.0])
+
+    def test_perplexity_shrinks_by_the_gain_and_grows_by_the_process_noise(self) -> None:
+        assert_allclose(posterior_perplexity(one(1.0), one(2 / 3), Q), [1 / 3 + 0.001])
+        assert_allclose(posterior_perplexity(one(1.0), one(0.0), Q), [1.0])
+
+    def test_a_first_supporting_verdict(self) -> None:
+        # m = (0.6, 0.8), q = (1, 0): s = 0.6, K = 1 / (1 + 0.5) = 2/3, r = 1 - 0.6, m' = m + K r q = (13/15, 0.8).
+        update = update_memories(np.array([[0.6, 0.8]]), one(1.0), np.array([1.0, 0.0]), one(1.0), one(0.5), Q)
+        moved = np.array([0.6 + (2 / 3) * 0.4, 0.8])
+
+        assert_allclose(update.gains, [2 / 3])
+        assert_allclose(update.residuals, [0.4])
+        assert_allclose(update.perplexities, [1 / 3 + 0.001])
+        assert_allclose(update.vectors, [moved / np.linalg.norm(moved)], rtol=1e-6)
+        assert update.vectors.dtype == np.float32
+
+    def test_a_rejection_moves_the_memory_away(self) -> None:
+        # K = 1 / (1 + 1) = 1/2, r = 0 - 0.6, m' = (0.6 - 0.3, 0.8).
+        update = update_memories(
+            np.array([[0.6, 0.8]]), one(1.0), np.array([2.0, 0.0]), one(0.0), one(1.0), Q, normalise=False
+        )
+
+        assert_allclose(update.vectors, [[0.3, 0.8]], rtol=1e-6)
+
+    def test_a_support_moves_as_eq_16_says(self) -> None:
+        update = update_supports(one(0.25), one(1.0), one(1.0), one(0.5), Q)
+
+        assert_allclose(update.supports, [(1 - 2 / 3) * 0.25 + (2 / 3) * 1.0])
+        assert_allclose(update.residuals, [0.75])
+
+    @pytest.mark.parametrize(("noise", "activation"), [(0.5, 0.95), (1.0, 0.90)])
+    def test_ten_consistent_updates_reach_the_published_activation(self, noise: float, activation: float) -> None:
+        perplexity = one(1.0)
+        for _ in range(10):
+            perplexity = posterior_perplexity(perplexity, kalman_gain(perplexity, one(noise)), Q)
+
+        assert round(1 - float(perplexity[0]), 2) == activation
+
+
+class TestProperties:
+    @given(st.floats(1e-9, 1.0), noises)
+    def test_gain_lies_strictly_between_nothing_and_everything(self, perplexity: float, noise: float) -> None:
+        assert 0 < float(kalman_gain(one(perplexity), one(noise))[0]) < 1
+
+    @given(st.lists(noises, min_size=1, max_size=60), st.floats(1e-6, 0.5))
+    def test_perplexity_never_collapses_below_the_process_noise(self, series: list[float], process: float) -> None:
+        perplexity = one(1.0)
+        for noise in series:
+            perplexity = posterior_perplexity(perplexity, kalman_gain(perplexity, one(noise)), process)
+            assert process <= float(perplexity[0]) <= 1.0
+
+    @given(batches())
+    def test_rows_do_not_depend_on_their_batch(self, batch: tuple[Floats, Floats, Floats, Floats, Floats]) -> None:
+        memories, perplexity, direction, targets, noise = batch
+        whole = update_memories(memories, perplexity, direction, targets, noise, Q)
+        for at in range(len(memories)):
+            row = slice(at, at + 1)
+            alone = update_memories(memories[row], perplexity[row], direction, targets[row], noise[row], Q)
+            for part in ("vectors", "perplexities", "gains", "residuals"):
+                assert_array_equal(getattr(whole, part)[row], getattr(alone, part))
+
+    @pytest.mark.parametrize("dimension", [1, 7, 384, 1_024])
+    @pytest.mark.parametrize("layout", ["C", "F"])
+    def test_rows_of_any_length_and_layout_do_not_depend_on_their_batch(
+        self, dimension: int, layout: Literal["C", "F"]
+    ) -> None:
+        draw = np.random.default_rng(dimension)
+        memories = np.asarray(draw.normal(size=(9, dimension)).astype(np.float32), order=layout)
+        direction = draw.normal(size=dimension).astype(np.float32)
+        perplexity, targets, noise = draw.uniform(size=9), draw.integers(0, 2, 9).astype(float), np.full(9, 0.5)
+        whole = update_memories(memories, perplexity, direction, targets, noise, Q)
+        for at in range(9):
+            row = slice(at, at + 1)
+            alone = update_memories(memories[row].copy(), perplexity[row], direction, targets[row], noise[row], Q)
+            for part in ("vectors", "perplexities", "gains", "residuals"):
+                assert_array_equal(getattr(whole, part)[row], getattr(alone, part))
+
+    def test_supports_do_not_depend_on_their_batch(self) -> None:
+        draw = np.random.default_rng(1)
+        supports, perplexity, noise = draw.uniform(size=(3, 17))
+        targets = draw.integers(0, 2, 17).astype(float)
+        whole = update_supports(supports, perplexity, targets, noise + 0.01, Q)
+        for at in range(17):
+            row = slice(at, at + 1)
+            alone = update_supports(supports[row], perplexity[row], targets[row], noise[row] + 0.01, Q)
+            for part in ("supports", "perplexities", "gains", "residuals"):
+                assert_array_equal(getattr(whole, part)[row], getattr(alone, part))
+
+    @given(batches(), st.randoms(use_true_random=False))
+    def test_order_of_rows_does_not_matter(
+        self, batch: tuple[Floats, Floats, Floats, Floats, Floats], random: "np.random.Generator"
+    ) -> None:
+        memories, perplexity, direction, targets, noise = batch
+        order = list(range(len(memories)))
+        random.shuffle(order)
+        straight = update_memories(memories, perplexity, direction, targets, noise, Q)
+        shuffled = update_memories(memories[order], perplexity[order], direction, targets[order], noise[order], Q)
+
+        assert_array_equal(shuffled.vectors, straight.vectors[order])
+        assert_array_equal(shuffled.perplexities, straight.perplexities[order])
+
+    @given(batches())
+    def test_what_is_orthogonal_to_the_question_stays(
+        self, batch: tuple[Floats, Floats, Floats, Floats, Floats]
+    ) -> None:
+        memories, perplexity, direction, targets, noise = batch
+        update = update_memories(memories, perplexity, direction, targets, noise, Q, normalise=False)
+        unit = direction / np.linalg.norm(direction)
+
+        def orthogonal(rows: Floats) -> Floats:
+            return rows - np.outer(rows @ unit, unit)
+
+        assert_allclose(orthogonal(update.vectors.astype(np.float64)), orthogonal(memories), atol=1e-6)
+
+    @given(batches())
+    def test_without_normalising_the_inner_product_follows_eq_16(
+        self, batch: tuple[Floats, Floats, Floats, Floats, Floats]
+    ) -> None:
+        memories, perplexity, direction, targets, noise = batch
+        update = update_memories(memories, perplexity, direction, targets, noise, Q, normalise=False)
+        unit = direction / np.linalg.norm(direction)
+        gain = perplexity / (perplexity + noise)
+
+        assert_allclose(update.vectors @ unit, (1 - gain) * (memories @ unit) + gain * targets, atol=1e-6)
+
+    @given(batches())
+    def test_normalised_memories_have_unit_length(
+        self, batch: tuple[Floats, Floats, Floats, Floats, Floats]
+    ) -> None:
+        update = update_memories(*batch, Q)
+
+        assert_allclose(np.linalg.norm(update.vectors.astype(np.float64), axis=1), 1.0, atol=1e-6)
+
+    @given(batches())
+    def test_the_length_of_the_question_does_not_matter(
+        self, batch: tuple[Floats, Floats, Floats, Floats, Floats]
+    ) -> None:
+        memories, perplexity, direction, targets, noise = batch
+        short = update_memories(memories, perplexity, direction, targets, noise, Q)
+        long = update_memories(memories, perplexity, direction * 8.0, targets, noise, Q)
+
+        assert_allclose(long.vectors, short.vectors, atol=1e-6)
+
+    @given(st.floats(0.0, 1.0), perplexities, verdicts, noises)
+    def test_supports_stay_between_none_and_full(
+        self, support: float, perplexity: float, target: float, noise: float
+    ) -> None:
+        update = update_supports(one(support), one(perplexity), one(target), one(noise), Q)
+
+        assert 0.0 <= float(update.supports[0]) <= 1.0
+
+    @given(batches())
+    def test_inputs_are_not_changed(self, batch: tuple[Floats, Floats, Floats, Floats, Floats]) -> None:
+        copies = [part.copy() for part in batch]
+        update_memories(*batch, Q)
+        for part, copy in zip(batch, copies, strict=True):
+            assert_array_equal(part, copy)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("perplexity", [-0.1, 1.1, float("nan")])
+    def test_perplexity_outside_its_range(self, perplexity: float) -> None:
+        with pytest.raises(ValueError, match="perplexity"):
+            kalman_gain(one(perplexity), one(0.5))
+
+    @pytest.mark.parametrize("noise", [0.0, -1.0, float("inf"), float("nan")])
+    def test_noise_that_is_not_positive(self, noise: float) -> None:
+        with pytest.raises(ValueError, match="noise"):
+            kalman_gain(one(0.5), one(noise))
+
+    @pytest.mark.parametrize("process", [0.0, 1.0, -0.1])
+    def test_process_noise_outside_its_range(self, process: float) -> None:
+        with pytest.raises(ValueError, match="process noise"):
+            update_supports(one(0.5), one(0.5), one(1.0), one(0.5), process)
+
+    @pytest.mark.parametrize(("memory", "question"), [([[0.0, 0.0]], [1.0, 0.0]), ([[1.0, 0.0]], [0.0, 0.0])])
+    def test_a_vector_without_direction(self, memory: list[list[float]], question: list[float]) -> None:
+        with pytest.raises(ValueError, match="direction"):
+            update_memories(np.array(memory), one(1.0), np.array(question), one(1.0), one(0.5), Q)
+
+    def test_shapes_that_do_not_agree(self) -> None:
+        with pytest.raises(ValueError, match=r"\(n, d\)"):
+            update_memories(np.ones((1, 2)), one(1.0), np.ones(3), one(1.0), one(0.5), Q)
+        with pytest.raises(ValueError, match=r"\(n,\)"):
+            update_memories(np.ones((2, 2)), one(1.0), np.ones(2), one(1.0), one(0.5), Q)

@@ -1,0 +1,92 @@
+"""What a logged verdict comes to: what it claims, and what it says of sentences."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from engram.core.filter.logged_verdict import LoggedVerdict
+
+VERDICT = LoggedVerdict(supports=(1, 4), rejects=(2,))
+
+
+class TestTargets:
+    def test_what_was_activated_and_not_named_counts_as_rejected(self) -> None:
+        assert VERDICT.targets([1, 2, 3]) == {1: 1, 2: 0, 3: 0, 4: 1}
+
+    def test_a_partial_verdict_leaves_it_alone(self) -> None:
+        assert replace(VERDICT, partial=True).targets([1, 2, 3]) == {1: 1, 2: 0, 4: 1}
+
+    def test_sentences_of_a_passage_that_helped_as_a_whole_are_left_alone_unless_named(self) -> None:
+        assert replace(VERDICT, spared=(2, 3, 4)).targets([1, 2, 3, 5]) == {1: 1, 2: 0, 4: 1, 5: 0}
+
+    def test_a_verdict_that_names_nothing_rejects_all_that_was_activated(self) -> None:
+        assert LoggedVerdict().targets([3, 1]) == {3: 0, 1: 0}
+
+
+@pytest.mark.parametrize(
+    ("passages", "named", "targets"),
+    [
+        ((), [], {}),
+        ((), [(1, 0), (2, 1)], {1: 0, 2: 1}),
+        ((), [(1, 1), (1, 0)], {1: 1}),
+        ((), [(1, 0), (1, 1)], {1: 1}),
+        ((3,), [(3, 0), (1, 0)], {3: 1, 1: 0}),
+    ],
+)
+def test_a_passage_is_supported_as_a_whole_or_by_one_of_its_sentences(
+    passages: tuple[int, ...], named: list[tuple[int, int]], targets: dict[int, int]
+) -> None:
+    assert LoggedVerdict(passages=passages).passage_targets(named) == targets
+
+
+class TestExaminations:
+    SILENT = LoggedVerdict(supports=(1,), rejects=(2, 3, 5), examined=(0.25, 0.5, 1.0))
+
+    def test_what_is_supported_or_not_said_was_looked_at(self) -> None:
+        assert self.SILENT.examinations == {2: 0.25, 3: 0.5, 5: 1.0}
+        assert VERDICT.examinations == {}
+
+    def test_of_a_passage_the_sentence_counts_that_was_looked_at_most(self) -> None:
+        holders = {1: 10, 2: 20, 3: 20, 5: 50, 6: 60}
+        assert self.SILENT.passage_examinations(holders) == {10: 1.0, 20: 0.5, 50: 1.0, 60: 1.0}
+        assert VERDICT.passage_examinations(holders) == {}
+
+    @pytest.mark.parametrize("examined", [(0.5,), (0.0, 0.5), (0.5, 1.1), (math.nan, 0.5)])
+    def test_each_rejected_sentence_has_a_probability_or_none_has(self, examined: tuple[float, ...]) -> None:
+        with pytest.raises(ValueError, match="examination probability"):
+            LoggedVerdict(rejects=(2, 3), examined=examined)
+
+
+@pytest.mark.parametrize(
+    ("partial", "retrieval_success", "complete"),
+    [
+        (False, None, True),
+        (False, True, True),
+        (False, False, False),
+        (True, None, False),
+        (True, True, False),
+        (True, False, False),
+    ],
+)
+def test_it_claims_to_name_all_evidence_unless_it_is_partial_or_says_that_evidence_was_not_found(
+    partial: bool, retrieval_success: bool | None, complete: bool
+) -> None:
+    assert replace(VERDICT, partial=partial, retrieval_success=retrieval_success).complete is complete
+
+
+@pytest.mark.parametrize(
+    ("said", "score", "generated"),
+    [
+        (None, None, False),
+        (None, 0.49, False),
+        (None, 0.5, True),
+        (True, 0.1, True),
+        (False, 0.9, False),
+    ],
+)
+def test_whether_the_answer_was_right_is_its_word_else_its_score(
+    said: bool | None, score: float | None, generated: bool
+) -> None:
+    verdict = replace(VERDICT, generation_success=said, generation_score=score)
+    assert verdict.generated(threshold=0.5) is generated

@@ -1,0 +1,134 @@
+"""Replays of made-up logs: what they come to is what a worker came to, to the bit, also without single events."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from engram.core.filter import state_replay
+from engram.core.filter.state_replay import Step
+from engram.core.filter.states import RECALL, TASK, Audit
+from tests.support.logs import BASES, EVENT, Verdict, bits, learned, logs, memory_steps, support_steps, unit, words
+
+some = settings(deadline=None)
+
+
+class TestWithAllEvents:
+    @some
+    @given(logs())
+    def test_memories_are_what_the_worker_made_them(self, log: list[Verdict]) -> None:
+        made = learned(log)
+        replayed = {
+            (done.state.sentence_id, done.state.channel): done
+            for done in state_replay.memories(BASES, memory_steps(log, made.audit))
+        }
+        assert list(replayed) == sorted(replayed)
+        assert {key: bits(done.state) for key, done in replayed.items()} == {
+            key: bits(memory) for key, memory in made.touched().items()
+        }
+        assert not any(done.corrected or done.without for done in replayed.values())
+
+    @some
+    @given(logs())
+    def test_supports_are_what_the_worker_made_them(self, log: list[Verdict]) -> None:
+        made = learned(log)
+        replayed = {
+            (done.state.question_id, done.state.sentence_id): done
+            for done in state_replay.supports(support_steps(log, made.audit))
+        }
+        assert list(replayed) == sorted(replayed)
+        assert {pair: bits(done.state) for pair, done in replayed.items()} == {
+            pair: bits(support) for pair, support in made.supports.items()
+        }
+        assert not any(done.corrected or done.without for done in replayed.values())
+
+    @some
+    @given(logs())
+    def test_what_goes_against_others_is_what_the_worker_found(self, log: list[Verdict]) -> None:
+        assert state_replay.against(words(log)) == learned(log).contested
+
+    @some
+    @given(logs())
+    def test_audit_rows_that_are_yet_to_be_told_come_out_as_the_worker_wrote_them(self, log: list[Verdict]) -> None:
+        made = learned(log)
+        untold = [
+            replace(row, gain=0.0, residual=0.0, perplexity_before=1.0, perplexity_after=1.0) for row in made.audit
+        ]
+        corrected = [
+            row for done in state_replay.memories(BASES, memory_steps(log, untold)) for row in done.corrected
+        ]
+        corrected += [row for done in state_replay.supports(support_steps(log, untold)) for row in done.corrected]
+
+        def place(row: Audit) -> tuple[int, int, str]:
+            return row.event_id, row.sentence_id, row.channel
+
+        told = {place(row): bits(row) for row in untold} | {place(row): bits(row) for row in corrected}
+        assert told == {place(row): bits(row) for row in made.audit}
+
+    @some
+    @given(logs())
+    def test_a_row_that_reads_otherwise_is_found_and_changes_nothing_else(self, log: list[Verdict]) -> None:
+        made = learned(log)
+        rows = [row for row in made.audit if row.channel == RECALL]
+        wrong = [replace(row, gain=row.gain + 0.25) if row is rows[-1] else row for row in rows] if rows else []
+        done = list(state_replay.supports(support_steps(log, wrong)))
+        assert [row for replayed in done for row in replayed.corrected] == rows[-1:]
+        assert sorted(bits(replayed.state) for replayed in done) == sorted(map(bits, made.supports.values()))
+
+    def test_of_what_has_no_base_nothing_is_replayed(self) -> None:
+        step = Step(1, EVENT, Audit(1, 99, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001), unit(1))
+        assert list(state_replay.memories(BASES, [step])) == []
+
+    def test_a_memory_cannot_move_without_a_direction(self) -> None:
+        step = Step(1, EVENT, Audit(1, 1, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001))
+        with pytest.raises(ValueError, match="direction"):
+            list(state_replay.memories(BASES, [step]))
+
+
+class TestWithoutSingleEvents:
+    @some
+    @given(logs())
+    def test_each_memory_is_as_if_the_event_had_never_come(self, log: list[Verdict]) -> None:
+        made = learned(log)
+        events = {one.event.id for one in log}
+        ways: dict[int | None, dict[tuple[int, str], object]] = {event: {} for event in (None, *events)}
+        for done in state_replay.memories(BASES, memory_steps(log, made.audit), events):
+            ways[done.without][done.state.sentence_id, done.state.channel] = bits(done.state)
+        assert ways[None] == {key: bits(memory) for key, memory in made.touched().items()}
+        for event in events:
+            without = learned([one for one in log if one.event.id != event]).touched()
+            touched = {row.sentence_id for row in made.audit if row.event_id == event}
+            # Sentences that the event did not speak of go no way of their own without it.
+            assert ways[event] == {key: bits(memory) for key, memory in without.items() if key[0] in touched}
+            assert {key: bits(memory) for key, memory in without.items() if key[0] not in touched} == {
+                key: found for key, found in ways[None].items() if key[0] not in touched
+            }
+
+    @some
+    @given(logs())
+    def test_each_support_is_as_if_the_event_had_never_come(self, log: list[Verdict]) -> None:
+        made = learned(log)
+        events = {one.event.id for one in log}
+        ways: dict[int | None, dict[tuple[int, int], object]] = {event: {} for event in (None, *events)}
+        for done in state_replay.supports(support_steps(log, made.audit), events):
+            if done.state.update_count:
+                ways[done.without][done.state.question_id, done.state.sentence_id] = bits(done.state)
+        for one in log:
+            without = learned([other for other in log if other is not one]).supports
+            touched = {(one.event.question_id, sentence) for sentence in one.targets}
+            assert ways[one.event.id] == {
+                pair: bits(support) for pair, support in without.items() if pair in touched
+            }
+            assert {pair: bits(support) for pair, support in without.items() if pair not in touched} == {
+                pair: found for pair, found in ways[None].items() if pair not in touched
+            }
+
+    @some
+    @given(logs())
+    def test_of_what_goes_another_way_no_row_is_corrected(self, log: list[Verdict]) -> None:
+        made = learned(log)
+        events = {one.event.id for one in log}
+        assert not any(
+            done.corrected for done in state_replay.memories(BASES, memory_steps(log, made.audit), events)
+        )
+        assert not any(done.corrected for done in state_replay.supports(support_steps(log, made.audit), events))

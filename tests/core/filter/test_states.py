@@ -1,0 +1,336 @@
+"""The step of learning: worked examples, and what holds of every state and every event."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engram.core.filter.caps import Pulled, Said
+from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.states import (
+    RECALL,
+    TASK,
+    TIME,
+    Audit,
+    AuditRows,
+    Memory,
+    Observation,
+    Support,
+    Vector,
+    move_memories,
+    move_supports,
+    question_hash,
+)
+from engram.core.filter.steps import Moved, Saying, step, steps
+from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, learned, logs, unit
+
+some = settings(deadline=None)
+
+
+NOISE = (1.0, 0.5)
+
+
+def told(
+    targets: dict[int, int], directions: dict[str, Vector], memories: dict[tuple[int, str], Memory], **more: Any
+) -> Moved:
+    """What ``EVENT`` moves where no support is known."""
+    saying = Saying(EVENT, targets, directions, **({"noise": NOISE} | more))
+    return step(saying, MemoryRows.of([*memories.values()]), SupportRows.of([]))
+
+
+def observation(sentence: int, draw: np.random.Generator) -> Observation:
+    return Observation(EVENT, sentence, int(draw.integers(0, 2)), float(draw.uniform(0.1, 2)))
+
+
+def pairs(moved: tuple[Sequence[Memory | Support], AuditRows]) -> list[Any]:
+    """Each state with its audit row, to the bit."""
+    return [bits(pair) for pair in zip(moved[0], moved[1], strict=True)]
+
+
+class TestWorkedExamples:
+    def test_a_first_supporting_verdict_moves_memory_and_support(self) -> None:
+        # m = (0.6, 0.8), q = (1, 0): K = 1 / (1 + 0.5) = 2/3, r = 1 - 0.6, m + K r q = (13/15, 0.8).
+        memories = {(1, TASK): Memory(1, TASK, np.array([0.6, 0.8], dtype=np.float32))}
+        moved = told({1: 1}, {TASK: np.array([1.0, 0.0], dtype=np.float32)}, memories)
+
+        (memory,), (support,) = moved.memories, moved.supports
+        turned = np.array([13 / 15, 0.8])
+        np.testing.assert_allclose(memory.vector, turned / np.linalg.norm(turned), rtol=1e-6)
+        assert memory.perplexity == pytest.approx(1 / 3 + 0.001)
+        assert memory.pulled == Pulled(DAY, (("a", pytest.approx(1 / 3)),))
+        assert support == Support(
+            7, 1, pytest.approx(2 / 3), pytest.approx(1 / 3 + 0.001), 1, True, memory.pulled, (("a", 1),)
+        )
+        task, recall = moved.audit
+        assert (task.channel, task.gain, task.residual) == (TASK, pytest.approx(2 / 3), pytest.approx(0.4))
+        assert (recall.channel, recall.gain, recall.residual) == (RECALL, pytest.approx(2 / 3), 1.0)
+        assert recall.strength == pytest.approx(2 / 3)
+
+    def test_an_event_that_says_nothing_moves_nothing(self) -> None:
+        moved = told({}, {TASK: unit(1)}, {(1, TASK): Memory(1, TASK, unit(2))})
+        assert [*moved.memories, *moved.supports, *moved.audit, *moved.contested] == []
+
+    def test_a_sentence_that_is_gone_is_left_alone(self) -> None:
+        moved = told({1: 1, 2: 1}, {TASK: unit(1)}, {(2, TASK): Memory(2, TASK, unit(2))})
+        assert {row.sentence_id for row in moved.audit} == {2}
+
+    def test_only_a_question_of_time_moves_time_memories(self) -> None:
+        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        both = {TASK: unit(1), TIME: unit(2)}
+        timed = told({1: 1, 2: 1}, both, memories)
+        assert [(row.sentence_id, row.channel) for row in timed.audit] == [
+            (1, TASK),
+            (2, TASK),
+            (1, TIME),  # sentence 2 has no time channel
+            (1, RECALL),
+            (2, RECALL),
+        ]
+        timeless = told({1: 1, 2: 1}, {TASK: unit(1)}, memories)
+        assert {row.channel for row in timeless.audit} == {TASK, RECALL}
+
+    @pytest.mark.parametrize("frozen", [TASK, TIME, RECALL])
+    def test_what_is_frozen_stays(self, frozen: str) -> None:
+        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        both = {TASK: unit(1), TIME: unit(2)}
+        moved = told({1: 1}, both, memories, frozen=frozenset({frozen}))
+        assert {row.channel for row in moved.audit} == {TASK, TIME, RECALL} - {frozen}
+
+    def test_noise_may_go_by_the_perplexity_of_each_state(self) -> None:
+        memories = {(1, TASK): Memory(1, TASK, unit(1), 0.25)}
+        moved = told({1: 1}, {TASK: unit(2)}, memories, by_perplexity=1.0)
+        assert [(row.observation_noise, row.gain) for row in moved.audit] == [(0.25, 0.5), (1.0, 0.5)]
+
+    def test_silence_says_as_much_as_was_looked_at(self) -> None:
+        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        directions = {TASK: unit(7)}
+        whole = told({1: 0, 2: 0, 3: 1}, directions, memories)
+        moved = told({1: 0, 2: 0, 3: 1}, directions, memories, examined={2: 0.25})
+        of_second = [row for row in moved.audit if row.sentence_id == 2]
+        assert [(row.observation_noise, row.gain) for row in of_second] == [(4.0, 0.2)] * 2  # 1 / (1 + 1 / 0.25)
+        others = [bits(row) for row in moved.audit if row.sentence_id != 2]
+        assert others == [bits(row) for row in whole.audit if row.sentence_id != 2]
+
+    @pytest.mark.parametrize("examined", [0.0, -0.5, 1.01, math.nan])
+    def test_what_nobody_can_have_seen_is_no_observation(self, examined: float) -> None:
+        memories = {(1, TASK): Memory(1, TASK, unit(1))}
+        with pytest.raises(ValueError, match="examination probability"):
+            told({1: 0}, {TASK: unit(2)}, memories, examined={1: examined})
+
+    def test_equal_questions_meet(self) -> None:
+        assert question_hash("  Who was\tborn? ") == question_hash("who was born?")
+        assert question_hash("Who was born?") == question_hash("“Who was born”")
+        assert question_hash("What is C?") != question_hash("What is C++?")
+        assert question_hash("?") != question_hash("!")
+
+    def test_a_gain_below_that_of_eq_11_was_capped(self) -> None:
+        observed = Observation(EVENT, 1, 1, 0.5)
+        assert not Audit.of(observed, TASK, 0.5, 0.4, 0.5, 0.251).capped  # 0.5 / (0.5 + 0.5)
+        assert Audit.of(observed, TASK, 0.4, 0.4, 0.5, 0.301).capped
+
+
+class TestProperties:
+    @some
+    @given(logs())
+    def test_states_and_gains_stay_in_their_ranges(self, log: list[Verdict]) -> None:
+        found = learned(log)
+        least = min(one.event.process_noise for one in log)
+        moved: list[Memory | Support] = [*found.touched().values(), *found.supports.values()]
+        for state in moved:
+            assert least <= state.perplexity <= 1
+        for memory in found.memories.values():
+            assert np.linalg.norm(memory.vector.astype(np.float64)) == pytest.approx(1.0, abs=1e-6)
+        assert all(0 <= support.support <= 1 for support in found.supports.values())
+        for row in found.audit:
+            assert 0 <= row.gain <= row.perplexity_before / (row.perplexity_before + row.observation_noise) < 1
+            assert row.gain > 0 or row.capped
+            assert -1e-6 <= row.residual + 1 <= 3 + 1e-6
+
+    @some
+    @given(logs())
+    def test_an_audit_row_joins_what_was_to_what_is(self, log: list[Verdict]) -> None:
+        found = learned(log)
+        questions = {one.event.id: one.event.question_id for one in log}
+        last: dict[tuple[int, ...] | tuple[int, str], float] = {}
+        for row in found.audit:
+            recall = row.channel == RECALL
+            key = (questions[row.event_id], row.sentence_id) if recall else (row.sentence_id, row.channel)
+            assert row.perplexity_before == last.get(key, 1.0)
+            last[key] = row.perplexity_after
+        states = {**found.touched(), **found.supports}
+        assert last == {key: state.perplexity for key, state in states.items()}
+
+    @some
+    @given(logs())
+    def test_a_judge_closes_no_more_of_a_state_in_a_day_than_its_share(self, log: list[Verdict]) -> None:
+        share = max(one.event.share for one in log)
+        found = learned(log)
+        states: list[Memory | Support] = [*found.memories.values(), *found.supports.values()]
+        for state in states:
+            assert all(1 - left <= share + 1e-9 for _, left in state.pulled.kept)
+            assert all(0 < left <= 1 for _, left in state.pulled.kept)
+
+    @some
+    @given(logs())
+    def test_what_a_cap_stops_stays_as_it_is(self, log: list[Verdict]) -> None:
+        before = learned(log)
+        mute = replace(log[-1], event=replace(log[-1].event, share=0.0, id=len(log) + 1))
+        after = learned([*log, mute])
+        for key, memory in after.memories.items():
+            known = before.memories[key]
+            assert bits((memory.vector, memory.perplexity)) == bits((known.vector, known.perplexity))
+        for pair, support in before.supports.items():
+            told = after.supports[pair]
+            assert (told.support, told.perplexity) == (support.support, support.perplexity)
+
+    @some
+    @given(logs(), st.randoms(use_true_random=False))
+    def test_the_order_in_which_sentences_are_named_does_not_matter(
+        self, log: list[Verdict], random: "np.random.Generator"
+    ) -> None:
+        def shuffled(targets: dict[int, int]) -> dict[int, int]:
+            named = list(targets.items())
+            random.shuffle(named)
+            return dict(named)
+
+        mixed = [replace(one, targets=shuffled(one.targets)) for one in log]
+        assert bits(vars(learned(mixed))) == bits(vars(learned(log)))
+
+    @some
+    @given(logs(), logs())
+    def test_verdicts_that_share_no_state_can_change_places(self, one: list[Verdict], two: list[Verdict]) -> None:
+        def only(log: list[Verdict], sentences: tuple[int, ...], after: int) -> list[Verdict]:
+            kept = [{s: y for s, y in verdict.targets.items() if s in sentences} for verdict in log]
+            ids = (replace(verdict.event, id=after + verdict.event.id) for verdict in log)
+            return [
+                replace(verdict, event=event, targets=targets)
+                for verdict, event, targets in zip(log, ids, kept, strict=True)
+            ]
+
+        first, second = only(one, (1, 2), 0), only(two, (3, 4, 5), len(one))
+        there, back = learned([*first, *second]), learned([*second, *first])
+        for part in ("memories", "supports"):
+            states, others = getattr(there, part), getattr(back, part)
+            assert {key: bits(state) for key, state in states.items()} == {
+                key: bits(state) for key, state in others.items()
+            }
+
+    @some
+    @given(logs())
+    def test_nothing_that_is_given_is_changed(self, log: list[Verdict]) -> None:
+        before = learned(log[:-1])
+        kept = bits((before.memories, before.supports))
+        last = log[-1]
+        memories, supports = MemoryRows.of([*before.memories.values()]), SupportRows.of([*before.supports.values()])
+        given = bits((memories, supports))
+        step(last.saying(), memories, supports)
+        assert bits((memories, supports)) == given
+        assert bits((before.memories, before.supports)) == kept
+
+
+class TestTogether:
+    """States moved together come to the bits that each comes to alone."""
+
+    @some
+    @given(logs(), st.integers(0, 2**32))
+    def test_memories(self, log: list[Verdict], seed: int) -> None:
+        draw = np.random.default_rng(seed)
+        memories = list(learned(log).memories.values())
+        observed = [observation(memory.sentence_id, draw) for memory in memories]
+        said: list[Said] = [(("b", int(draw.integers(0, 2))),) for _ in memories]
+        alone = [
+            move_memories([memory], [words], [seen], unit(9))
+            for memory, words, seen in zip(memories, said, observed, strict=True)
+        ]
+        assert pairs(move_memories(memories, said, observed, unit(9))) == [
+            pair for one in alone for pair in pairs(one)
+        ]
+
+    @some
+    @given(logs(), st.integers(0, 2**32))
+    def test_supports(self, log: list[Verdict], seed: int) -> None:
+        draw = np.random.default_rng(seed)
+        supports = list(learned(log).supports.values())
+        observed = [observation(support.sentence_id, draw) for support in supports]
+        alone = [move_supports([support], [seen]) for support, seen in zip(supports, observed, strict=True)]
+        assert pairs(move_supports(supports, observed)) == [pair for one in alone for pair in pairs(one)]
+
+    @pytest.mark.parametrize("dimension", [1, 7, 384, 1_024])
+    def test_vectors_of_any_length(self, dimension: int) -> None:
+        memories = [Memory(s, TASK, unit(s, dimension), 1 / s, s, Pulled(DAY, (("a", 0.5),))) for s in SENTENCES]
+        observed = [Observation(EVENT, s, s % 2, 0.3 * s) for s in SENTENCES]
+        direction = unit(9, dimension)
+        together = move_memories(memories, [()] * len(memories), observed, direction)
+        alone = [
+            move_memories([memory], [()], [seen], direction)
+            for memory, seen in zip(memories, observed, strict=True)
+        ]
+        assert pairs(together) == [pair for one in alone for pair in pairs(one)]
+
+    @pytest.mark.parametrize("dimension", [1, 7, 384])
+    def test_memories_that_each_move_along_their_own_direction_by_their_own_event(self, dimension: int) -> None:
+        events = [replace(EVENT, id=s, judge=f"judge {s}", process_noise=s / 100) for s in SENTENCES]
+        memories = [Memory(s, TASK, unit(s, dimension)) for s in SENTENCES]
+        observed = [Observation(event, s, s % 2, 0.3 * s) for event, s in zip(events, SENTENCES, strict=True)]
+        directions = np.stack([unit(50 + s, dimension) for s in SENTENCES])
+        together = move_memories(memories, [()] * len(memories), observed, directions)
+        alone = [
+            move_memories([memory], [()], [seen], direction)
+            for memory, seen, direction in zip(memories, observed, directions, strict=True)
+        ]
+        assert pairs(together) == [pair for one in alone for pair in pairs(one)]
+
+    @settings(some, max_examples=2 * some.max_examples)
+    @given(logs(most=20), st.sampled_from([(), (TASK,), (RECALL,)]))
+    def test_a_batch_comes_to_what_its_events_come_to_one_by_one(
+        self, log: list[Verdict], frozen: tuple[str, ...]
+    ) -> None:
+        one_by_one = learned(log, frozen)
+        bases = MemoryRows.of([Memory(*key, vector) for key, vector in BASES.items()])
+        batch = steps([one.saying(frozen) for one in log], bases, SupportRows.of([]))
+        assert {(m.sentence_id, m.channel): bits(m) for m in batch.memories} == {
+            key: bits(memory) for key, memory in one_by_one.touched().items()
+        }
+        assert {(s.question_id, s.sentence_id): bits(s) for s in batch.supports} == {
+            key: bits(support) for key, support in one_by_one.supports.items()
+        }
+        assert sorted(map(bits, batch.audit)) == sorted(map(bits, one_by_one.audit))
+        assert batch.contested == one_by_one.contested
+
+    @some
+    @given(logs(most=12), st.integers(0, 12))
+    def test_a_batch_goes_on_from_what_an_earlier_one_left(self, log: list[Verdict], first: int) -> None:
+        one_by_one = learned(log)
+        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        supports: dict[tuple[int, int], Support] = {}
+        for part in (log[:first], log[first:]):
+            moved = steps(
+                [one.saying() for one in part],
+                MemoryRows.of([*memories.values()]),
+                SupportRows.of([*supports.values()]),
+            )
+            memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
+            supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}
+            keys = [(support.question_id, support.sentence_id) for support in moved.supports]
+            assert keys == sorted(keys)
+        assert {key: bits(memory) for key, memory in memories.items()} == {
+            key: bits(memory) for key, memory in one_by_one.memories.items()
+        }
+        assert {key: bits(support) for key, support in supports.items()} == {
+            key: bits(support) for key, support in one_by_one.supports.items()
+        }
+
+
+class TestRefusals:
+    def test_lengths_that_differ(self) -> None:
+        with pytest.raises(ValueError, match="zip"):
+            move_supports([Support(7, 1), Support(7, 2)], [Observation(EVENT, 1, 1, 0.5)])
+
+    @pytest.mark.parametrize("noise", [0.0, -1.0, math.nan])
+    def test_noise_that_is_not_positive(self, noise: float) -> None:
+        with pytest.raises(ValueError, match="noise"):
+            move_supports([Support(7, 1)], [Observation(EVENT, 1, 1, noise)])

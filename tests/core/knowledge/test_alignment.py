@@ -1,0 +1,153 @@
+"""Which entity a mention is: by name, by alias, by similarity in its neighbourhood."""
+
+import numpy as np
+import pytest
+
+from engram.core.knowledge.alignment import (
+    Joined,
+    Node,
+    aggregate,
+    agree,
+    align,
+    differ,
+    ends,
+    kind_of,
+    one_thing,
+)
+
+EAST = np.array([1.0, 0.0], dtype=np.float32)
+NEAR_EAST = np.array([0.8, 0.6], dtype=np.float32)
+NORTH = np.array([0.0, 1.0], dtype=np.float32)
+
+
+def node(number: int, *keys: str, kind: str | None = "person", near: tuple[int, ...] = ()) -> Node:
+    return Node(number, keys, kind, EAST, frozenset(near))
+
+
+def test_a_name_wins_over_an_alias_and_that_over_similarity() -> None:
+    nodes = [node(3, "ada berg"), node(2, "a. berg", "ada lind"), node(1, "ada lind")]
+
+    assert align("ada lind", "person", EAST, (), nodes) == Joined(1, "name", 1.0)
+    assert align("ada lind", "person", EAST, (), nodes[:2]) == Joined(2, "alias", 1.0)
+
+
+def test_similarity_joins_above_delta_only() -> None:
+    nodes = [node(1, "edward berg")]
+
+    assert align("ed berg", "person", NEAR_EAST, {1}, nodes, 0.7) == Joined(1, "similarity", pytest.approx(0.8))
+    assert align("ed berg", "person", NEAR_EAST, {1}, nodes, 0.8001) == Joined(None, "new", pytest.approx(0.8))
+
+
+@pytest.mark.parametrize(
+    ("kind", "near", "joined"),
+    [
+        ("person", {1}, 1),
+        ("person", {9}, 1),
+        (None, {1}, 1),
+        ("work", {1}, None),
+        ("person", {2}, None),
+        ("person", set(), None),
+    ],
+)
+def test_similarity_joins_within_type_and_neighbourhood(
+    kind: str | None, near: set[int], joined: int | None
+) -> None:
+    assert align("ed berg", kind, EAST, near, [node(1, "edward berg", near=(9,))]).node == joined
+
+
+def test_of_equals_the_lower_id_wins() -> None:
+    nodes = [node(2, "edward berg"), node(1, "edgar berg")]
+
+    assert align("ed berg", "person", EAST, {1, 2}, nodes).node == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ed solomon", "edward james solomon"),
+        ("sir james berg", "james berg"),
+        ("james berg jr.", "james berg"),
+        ("j. berg", "james berg"),
+        ("war and peace", "war and peace (film)"),
+        ("henry iv", "henry 4th"),
+        ("rutgers", "rutgers university"),
+    ],
+)
+def test_names_that_may_be_one_thing_s(one: str, other: str) -> None:
+    assert agree(one, other)
+    assert agree(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("george ii", "george iii"),
+        ("george ii", "george"),
+        ("part 1", "part 2"),
+        ("second symphony", "third symphony"),
+        ("maria von trapp", "martina von trapp"),
+        ("william john gunn", "john gunn"),
+        ("anna berg", "anna lind"),
+        ("lund", "oslo"),
+        ("", "lund"),
+    ],
+)
+def test_names_that_are_not(one: str, other: str) -> None:
+    assert not agree(one, other)
+    assert not agree(other, one)
+
+
+def test_a_node_s_vector_is_the_mean_of_its_mentions() -> None:
+    assert aggregate([EAST, NORTH]) == pytest.approx(np.array([0.5**0.5, 0.5**0.5]))
+    assert aggregate([EAST, -EAST]) == pytest.approx(EAST)
+    with pytest.raises(ValueError, match="at least one"):
+        aggregate([])
+
+
+def test_delta_is_a_cosine() -> None:
+    with pytest.raises(ValueError, match="delta"):
+        align("x", None, EAST, (), [], 1.5)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "person"),
+    [
+        ("juha watt vainio", "juha vainio", True),
+        ("sir francis hyde villiers", "francis hyde villiers", False),
+        ("ed solomon", "edward james solomon", True),
+    ],
+)
+def test_names_that_may_be_taken_for_one_things(one: str, other: str, person: bool) -> None:
+    assert agree(one, other)
+    assert one_thing(one, other, person=person)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "person"),
+    [
+        ("rayen district", "rayen rural district", False),
+        ("mary cotton", "mary", True),
+        ("daddy long legs (1931 film)", "daddy long legs (2005 film)", False),
+        ("andrew jackson (visual effects)", "andrew jackson", True),
+        ("n. t. rama rao jr.", "n. t. rama rao", True),
+        ("charles warren", "c. denier warren", True),
+        ("humphrey stafford, colbert", "humphrey colbert", True),
+    ],
+)
+def test_names_that_agree_and_tell_nothing_of_that(one: str, other: str, person: bool) -> None:
+    assert agree(one, other)
+    assert not one_thing(one, other, person=person)
+
+
+def test_a_kind_follows_from_what_is_told_and_two_lives_are_two_people() -> None:
+    assert kind_of({"date of birth", "is a"}) == "person"
+    assert kind_of({"is a"}) is None
+    assert kind_of({"directed by", "spouse"}) is None
+    assert differ({"father": {1}}, {"father": {2}})
+    assert not differ({"father": {1}}, {"father": {1, 2}, "mother": {3}})
+
+
+def test_what_names_begin_and_end_with() -> None:
+    assert ends("sir francis hyde villiers") == ("francis", "villiers")
+    assert ends("green (album)") == ("green", "green")
+    assert ends("1917") == ("1917", "1917")

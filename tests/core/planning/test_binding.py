@@ -1,0 +1,81 @@
+"""Unknowns bound by sentences that say the relation."""
+
+from engram.core.planning.binding import Told, bind, binds, describes
+from engram.core.planning.question_triples import ANSWER, Triple
+
+DIRECTOR = Triple("The Salt Road", "director", "?1", "the director of The Salt Road")
+
+
+def told(text: str, *names: str, title: str | None = None) -> Told:
+    return Told(7, text, names, title)
+
+
+def test_the_name_after_the_relation_is_the_value() -> None:
+    said = told(
+        "The Salt Road was directed by Ada Brandt and stars Kurt Ahrens.",
+        "The Salt Road",
+        "Ada Brandt",
+        "Kurt Ahrens",
+    )
+    found = bind(DIRECTOR, "The Salt Road", [said])
+    assert found is not None
+    assert (found.unknown, found.value, found.sentence_id) == ("?1", "Ada Brandt", 7)
+    assert found.strength == 1 / 2  # "directed" and "by" lie before it
+
+
+def test_a_sentence_of_a_passage_that_is_titled_so_is_about_it() -> None:
+    said = told("It was directed by Ada Brandt.", "Ada Brandt", title="The Salt Road (film)")
+    found = bind(DIRECTOR, "The Salt Road", [said])
+    assert found is not None
+    assert found.value == "Ada Brandt"
+
+
+def test_likeness_alone_binds_nothing() -> None:
+    for said in (
+        told("The Salt Road stars Kurt Ahrens.", "The Salt Road", "Kurt Ahrens"),
+        told("Another film was directed by Ada Brandt.", "Ada Brandt"),
+        told("The Salt Road was directed in 1950.", "The Salt Road", "1950"),
+    ):
+        assert bind(DIRECTOR, "The Salt Road", [said]) is None
+
+
+def test_what_is_taken_is_no_value() -> None:
+    said = told("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
+    assert bind(DIRECTOR, "The Salt Road", [said], ["ada  brandt"]) is None
+
+
+def test_of_two_the_nearer_counts() -> None:
+    near = Told(1, "The Salt Road, director Ada Brandt.", ["Ada Brandt"])
+    far = Told(2, "The Salt Road was directed, as some say, by Kurt Ahrens.", ["Kurt Ahrens"])
+    found = bind(DIRECTOR, "The Salt Road", [far, near])
+    assert found is not None
+    assert (found.value, found.sentence_id) == ("Ada Brandt", 1)
+
+
+def test_passages_bind_as_their_best_sentence_does() -> None:
+    said = told("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
+    other = told("Ada Brandt was born in Emden.", "Ada Brandt", "Emden")
+    assert binds(DIRECTOR, "The Salt Road", [other, said]) == 1 / 2
+    assert binds(DIRECTOR, "The Salt Road", [other]) == 0.0
+    born = Triple("?1", "where was born", ANSWER, "where was ?1 born")
+    assert binds(born, "Ada Brandt", [other]) == 1.0
+    assert binds(born, "Ada Brandt", [said]) == 0.0
+    assert binds(born, "Kurt Ahrens", [other, said]) == 0.0
+
+
+def test_what_says_a_kind_is_no_value_but_of_a_relation_that_asks_for_one() -> None:
+    song = told("Decade is an album by a Canadian singer.", "Decade", "Canadian")
+    assert bind(Triple("Decade", "performer", "?1", "the performer of Decade"), "Decade", [song]) is None
+    singer = told("Ada Brandt is a Canadian singer.", "Ada Brandt", "Canadian")
+    found = bind(Triple("Ada Brandt", "nationality", "?1", "the nationality of Ada Brandt"), "Ada Brandt", [singer])
+    assert found is not None
+    assert found.value == "Canadian"
+    assert [
+        describes(name, text)
+        for name, text in (
+            ("Canadian", "She is a Canadian-born singer."),
+            ("Canadian", "The Canadian moved to a Canadian town."),
+            ("Ada Brandt", "It has a song by Ada Brandt in it."),
+            ("Ida", "A Canadian singer sang it."),
+        )
+    ] == [True, False, False, False]

@@ -1,0 +1,64 @@
+"""Whether passages are titled after the things they describe."""
+
+import pytest
+
+from engram.core.ranking.corpus_kind import (
+    ENCYCLOPEDIC_SHARE,
+    is_name,
+    is_titled_after_subject,
+    kind_of,
+    title_share,
+)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "William Herschel",
+        "The Ring of the Nibelung",
+        "2001: A Space Odyssey",
+        "CRISPR",
+        "東京",
+        "Ludwig van Beethoven",
+    ],
+)
+def test_names_are_recognised(title: str) -> None:
+    assert is_name(title)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "",
+        "---",
+        "Installing on Windows without administrator rights",
+        "What is a virus?",
+        "Re: office move",
+        "board minutes",
+        "A Title That Goes On And On Until Nobody Takes It For A Name At All",
+    ],
+)
+def test_headings_and_questions_are_not_names(title: str) -> None:
+    assert not is_name(title)
+
+
+def test_a_title_counts_only_if_the_text_uses_it() -> None:
+    assert is_titled_after_subject("Enceladus", "Enceladus is a moon of Saturn.")
+    assert not is_titled_after_subject("Company Handbook", "Clara Voss was born in Graz.")
+
+
+def test_the_share_counts_untitled_passages_as_well() -> None:
+    passages = [
+        ("Enceladus", "Enceladus is a moon."),
+        (None, "A moon."),
+        ("How to pay", "How to pay"),
+        ("Bath", "In Bath."),
+    ]
+    assert title_share(passages) == 2 / 4
+    assert title_share([]) is None
+
+
+def test_half_of_the_passages_make_an_encyclopedia() -> None:
+    assert kind_of(ENCYCLOPEDIC_SHARE) == "encyclopedic"
+    assert kind_of(ENCYCLOPEDIC_SHARE - 0.01) == "general"
+    assert kind_of(None) == "general"

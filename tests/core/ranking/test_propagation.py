@@ -1,0 +1,175 @@
+"""Propagation: the factors of Eq. 4, the scores of Eq. 6, the sums of Eq. 7 and the means of Eq. 9."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from engram.core.ranking.propagation import (
+    Candidates,
+    memory_factor,
+    next_entities,
+    normalise_l1,
+    passage_bonuses,
+    sentence_scores,
+    sentence_weights,
+    strongest,
+    time_factor,
+)
+
+numbers = st.lists(st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3), min_size=1, max_size=30)
+
+
+def candidates(
+    semantic: list[float],
+    activation: list[float],
+    task: tuple[float, float] = (1.0, 0.0),
+    time: tuple[float, float] = (1.0, 0.0),
+    agreement: float = 0.0,
+) -> Candidates:
+    """Sentences 1, 2, ... whose channels all have the given (perplexity, similarity)."""
+    count = len(semantic)
+    ids = np.arange(1, count + 1)
+    columns = [np.full(count, value) for value in (*task, *time, agreement)]
+    return Candidates(ids, ids * 10, np.array(activation), np.array(semantic), *columns)
+
+
+def test_a_memory_that_knows_nothing_changes_nothing() -> None:
+    assert_array_equal(memory_factor(np.array([1.0, 1.0]), np.array([0.9, -0.9])), [1.0, 1.0])
+
+
+def test_a_sure_aligned_memory_doubles_and_a_sure_opposed_one_silences() -> None:
+    assert_array_equal(memory_factor(np.array([0.0, 0.0]), np.array([1.0, -1.0])), [2.0, 0.0])
+
+
+def test_weight_is_the_product_of_similarity_and_both_factors() -> None:
+    rows = candidates([0.5], [1.0], task=(0.2, 0.75), time=(0.5, 0.4))
+
+    assert_allclose(sentence_weights(rows), [0.5 * (1 + 0.8 * 0.75) * (1 + 0.5 * 0.4)])
+
+
+def test_what_a_sentence_says_of_its_time_counts_as_far_as_verdicts_left_its_time_memory_unsure() -> None:
+    unjudged = candidates([0.5], [1.0], agreement=0.8)
+    judged = candidates([0.5], [1.0], time=(0.25, 0.4), agreement=0.8)
+
+    assert_allclose(time_factor(unjudged), [1.8])
+    assert_allclose(time_factor(judged), [1 + 0.25 * 0.8 + 0.75 * 0.4])
+
+
+def test_learned_only_leaves_out_what_the_sentence_brings_itself() -> None:
+    rows = candidates([0.5], [1.0], task=(0.2, 0.75), time=(0.5, 0.4))
+    weights = sentence_weights(rows, learned_only=True)
+
+    assert_allclose(weights, [0.5 * (1 + 0.8 * (0.75 - 0.5)) * (1 + 0.5 * 0.4)])
+
+
+def test_scores_are_weighted_activations_that_sum_to_one() -> None:
+    rows = candidates([0.5, 0.25], [1.0, 2.0])
+
+    assert_allclose(sentence_scores(rows), [0.5 / (0.5 + 0.5), 0.5 / (0.5 + 0.5)])
+
+
+@given(numbers)
+def test_normalised_values_have_absolute_sum_one(values: list[float]) -> None:
+    total = float(np.abs(normalise_l1(np.array(values))).sum())
+
+    assert total == (pytest.approx(1.0) if any(values) else 0.0)
+
+
+def test_nothing_stays_nothing_when_normalised() -> None:
+    assert_array_equal(normalise_l1(np.zeros(3)), np.zeros(3))
+    assert len(normalise_l1(np.zeros(0))) == 0
+
+
+def test_equal_scores_come_in_id_order() -> None:
+    scores, ids = np.array([0.1, 0.7, 0.7, 0.7]), np.array([1, 9, 3, 5])
+
+    assert ids[strongest(scores, ids, 3)].tolist() == [3, 5, 9]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 10**6)), unique_by=lambda pair: pair[1]), st.integers(0, 9)
+)
+def test_strongest_does_not_depend_on_the_order_of_rows(pairs: list[tuple[int, int]], limit: int) -> None:
+    expected = [key for _, key in sorted(pairs, key=lambda pair: (-pair[0], pair[1]))][:limit]
+    scores = np.array([float(score) for score, _ in pairs])
+    ids = np.array([key for _, key in pairs], dtype=np.int64)
+
+    assert ids[strongest(scores, ids, limit)].tolist() == expected
+    assert ids[::-1][strongest(scores[::-1], ids[::-1], limit)].tolist() == expected
+
+
+def test_a_passage_collects_the_scores_of_its_sentences() -> None:
+    bonuses = passage_bonuses(np.array([0.5, 0.25, 0.125]), np.array([7, 8, 7]))
+
+    assert bonuses == {7: 0.5 + 0.125, 8: 0.25}
+
+
+def test_next_entities_go_by_the_mean_and_not_the_sum() -> None:
+    scores = {1: 0.5, 2: 0.2, 3: 0.2, 4: 0.2}
+    links = [(1, 100), (2, 200), (3, 200), (4, 200)]
+
+    assert next_entities(scores, links, 5) == {100: pytest.approx(0.5), 200: pytest.approx((0.2 * 3) / 3)}
+    assert list(next_entities(scores, links, 1)) == [100]
+
+
+def test_next_entities_break_ties_in_id_order_and_drop_what_is_not_positive() -> None:
+    scores = {1: 0.5, 2: -0.5, 3: 0.0}
+    links = [(1, 30), (1, 10), (1, 20), (2, 40), (3, 50)]
+
+    assert list(next_entities(scores, links, 2)) == [10, 20]
+    assert set(next_entities(scores, links, 9)) == {10, 20, 30}
+
+
+def test_with_counts_rare_entities_come_first() -> None:
+    scores = {1: 0.5, 2: 0.2}
+    links = [(1, 10), (1, 20), (2, 30), (2, 20)]
+
+    found = next_entities(scores, links, 5, counts={10: 100, 20: 1, 30: 2})
+
+    assert list(found.items()) == [
+        (20, pytest.approx((0.5 + 0.2) / 2)),  # named once: its mean stays as it is
+        (30, pytest.approx(0.2 / (1 + math.log(2)))),
+        (10, pytest.approx(0.5 / (1 + math.log(100)))),
+    ]
+    assert list(next_entities(scores, links, 1, counts={10: 100, 20: 1, 30: 2})) == [20]
+    assert list(next_entities(scores, links, 1)) == [10]
+
+
+def test_without_links_counts_lead_nowhere() -> None:
+    assert next_entities({1: 0.5}, [], 5, counts={}) == {}
+
+
+@given(
+    st.dictionaries(st.integers(0, 20), st.floats(0.01, 1.0), min_size=1, max_size=8),
+    st.integers(1, 10**6),
+    st.integers(0, 10**6),
+)
+def test_of_two_names_of_the_same_sentences_the_rarer_never_comes_later(
+    scores: dict[int, float], count: int, more: int
+) -> None:
+    links = [(sentence, entity) for sentence in scores for entity in (7, 8)]
+
+    found = next_entities(scores, links, 2, counts={8: count, 7: count + more})
+
+    assert found[8] >= found[7] > 0
+    assert list(found) == ([8, 7] if found[8] > found[7] else [7, 8])
+
+
+@given(
+    st.dictionaries(st.integers(0, 20), st.floats(0.01, 1.0), min_size=1, max_size=8),
+    st.sets(st.tuples(st.integers(0, 20), st.integers(0, 6))),
+    st.randoms(use_true_random=False),
+)
+def test_next_entities_do_not_depend_on_the_order_of_links(
+    scores: dict[int, float], pairs: set[tuple[int, int]], random: "np.random.Generator"
+) -> None:
+    links = sorted(pair for pair in pairs if pair[0] in scores)
+    shuffled = list(links)
+    random.shuffle(shuffled)
+
+    straight = next_entities(scores, links, 10)
+    assert next_entities(scores, shuffled, 10) == pytest.approx(straight)

@@ -1,0 +1,356 @@
+"""Whether an answer is enough: features of a ranking, what verdicts say of it, and what they add."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.ranking import sufficiency
+from engram.core.ranking.ranking_weights import Evidence, Prior, no_evidence, posterior
+from engram.core.ranking.sufficiency import (
+    FEATURES,
+    Chain,
+    covered,
+    features,
+    fit,
+    loosened,
+    observe,
+    probability,
+    told,
+)
+
+SIZE = len(FEATURES)
+FLAT = Prior(np.zeros(SIZE), np.eye(SIZE))
+
+
+def chain(
+    size: int,
+    *sides: set[int],
+    about: frozenset[int] | set[int] = frozenset(),
+    through: int = 0,
+    compared: bool = False,
+) -> Chain:
+    """Each side by the places, from 1, of the candidates that are titled after something that it names."""
+    places = range(1, size + 1)
+    return Chain(
+        through,
+        compared,
+        np.array([place in about for place in places]),
+        np.array([[place in side for place in places] for side in sides], dtype=bool).reshape(len(sides), size),
+    )
+
+
+def named(
+    scores: list[float], shared: list[float] | None = None, share: float = 0.5, said: Chain | None = None
+) -> dict[str, float]:
+    said = said or chain(len(scores))
+    values = features(np.array(scores), np.array(shared or [0.0] * len(scores)), share, said)
+    return dict(zip(FEATURES, values.tolist(), strict=True))
+
+
+class TestFeatures:
+    def test_margins_are_between_places(self) -> None:
+        found = named([9.0, 7.0, 4.0, 3.5, 3.0, 1.0, 0.0])
+        assert (found["margin_2_3"], found["margin_3_5"], found["margin_5_6"]) == (3.0, 1.0, 2.0)
+        assert (found["bias"], found["covered"]) == (1.0, 0.5)
+
+    def test_mass_is_the_log_odds_of_the_best_two(self) -> None:
+        best, rest = math.exp(2) + math.exp(1), math.exp(0) + math.exp(-1)
+        assert named([2.0, 1.0, 0.0, -1.0])["mass"] == pytest.approx(math.log(best / rest))
+
+    def test_the_last_stands_for_places_that_there_are_not(self) -> None:
+        found = named([2.0, 1.0, -1.0])
+        assert (found["margin_2_3"], found["margin_3_5"], found["margin_5_6"]) == (2.0, 0.0, 0.0)
+        assert named([3.0])["mass"] == sufficiency.MOST
+
+    def test_what_is_shared_is_looked_for_among_the_first_five(self) -> None:
+        assert named([6.0, 5.0, 4.0, 3.0, 2.0, 1.0], [0.1, 0.0, 0.0, 0.0, 0.7, 0.9])["shared_new"] == 0.7
+
+    @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(0, 1))
+    def test_they_are_finite_and_do_not_mind_a_shift(self, scores: list[float], share: float) -> None:
+        falling = np.sort(np.array(scores))[::-1]
+        last = chain(len(falling), {1, len(falling)}, through=1)
+        found = features(falling, np.zeros(len(falling)), share, last)
+        assert np.isfinite(found).all()
+        assert_allclose(features(falling + 3.0, np.zeros(len(falling)), share, last), found, atol=1e-6)
+
+    def test_nothing_found_has_none(self) -> None:
+        with pytest.raises(ValueError, match="without candidates"):
+            features(np.zeros(0), np.zeros(0), 0.0, chain(0))
+
+    def test_scores_have_to_fall(self) -> None:
+        with pytest.raises(ValueError, match="falling"):
+            features(np.array([1.0, 2.0]), np.zeros(2), 0.0, chain(2))
+
+
+class TestChain:
+    """Seven candidates; the first and the second are about what the question names, and in the pool."""
+
+    SCORES = (7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0)
+
+    def open(self, *sides: set[int], through: int = 2) -> float:
+        return named([*self.SCORES], said=chain(7, *sides, about={1, 2}, through=through))["open"]
+
+    def test_a_side_is_complete_by_one_of_the_first_five(self) -> None:
+        assert self.open({3}, {5}) == 0.0
+        assert self.open({3}, {6}) == 2.0
+        assert self.open({3, 4}, set()) == 2.0  # two for one side are none for the other
+
+    def test_another_side_completes_none(self) -> None:
+        assert self.open({2}, {3}) == 2.0
+
+    def test_it_counts_what_the_question_goes_through(self) -> None:
+        assert self.open({6}, through=0) == 0.0
+        assert self.open({6}, through=1) == 1.0
+        assert self.open({6}, through=5) == sufficiency.THROUGH
+
+    def test_without_a_passage_about_what_is_named_nothing_is_complete(self) -> None:
+        assert self.open() == 2.0
+
+    def test_the_rival_is_the_best_beyond_the_five_that_leads_on(self) -> None:
+        def rival(*sides: set[int]) -> float:
+            return named([*self.SCORES], said=chain(7, *sides, about={1, 6}))["rival"]
+
+        assert rival({3}, {7}) == pytest.approx(1 / (1 + math.exp(3.0 - 1.0)))
+        assert rival({6}) == 0.0  # about what the question names
+        assert rival({5}) == rival() == 0.0
+
+    def test_equal_scores_make_an_even_rival(self) -> None:
+        assert named([1.0] * 6, said=chain(6, {6}))["rival"] == 0.5
+
+    def test_a_comparison_is_told(self) -> None:
+        assert named([*self.SCORES], said=chain(7, compared=True))["compared"] == 1.0
+
+
+def test_words_are_covered_by_weight_and_once() -> None:
+    every = {1: 2.0, 2: 1.0, 3: 1.0}
+    assert covered([{1: 2.0}, {1: 2.0, 2: 1.0}], every) == pytest.approx(3 / 4)
+    assert covered([{1: 2.0}, {2: 1.0}], every, absent=4.0) == pytest.approx(3 / 8)
+    assert covered([], every) == 0.0
+    assert covered([], {}) == 1.0
+
+
+class TestTold:
+    """Sentence n is in passage 10 n; the first five are 10 to 50."""
+
+    first = (10, 20, 30, 40, 50)
+
+    def said(self, *, known: bool = True, passages: tuple[int, ...] = (), **verdict: object) -> int | None:
+        logged = LoggedVerdict(passages=passages, **verdict)  # type: ignore[arg-type]
+        pairs = [(10 * sentence, y) for sentence, y in logged.targets([]).items()]
+        return told(logged, pairs, self.first, known=known)
+
+    def test_all_of_a_complete_verdict_among_them_is_enough(self) -> None:
+        assert self.said(supports=(1, 5)) == 1
+        assert self.said(passages=(20,)) == 1
+
+    def test_evidence_elsewhere_is_not_whatever_the_verdict_claims(self) -> None:
+        assert self.said(supports=(1, 6)) == 0
+        assert self.said(supports=(1, 6), missed=(6,)) == 0
+        assert self.said(supports=(6,), partial=True) == 0
+        assert self.said(passages=(60,)) == 0
+
+    def test_a_sentence_that_was_missed_may_be_of_a_passage_that_was_not(self) -> None:
+        assert self.said(supports=(1, 2), missed=(2,)) == 1
+
+    def test_retrieval_that_failed_is_not(self) -> None:
+        assert self.said(supports=(1,), retrieval_success=False) == 0
+        assert self.said(retrieval_success=False, partial=True) == 0
+
+    def test_a_partial_verdict_does_not_say(self) -> None:
+        assert self.said(supports=(1,), partial=True) is None
+        assert self.said(rejects=(1,), partial=True) is None
+
+    def test_nothing_but_rejections_is_not_enough(self) -> None:
+        assert self.said(rejects=(1, 2)) == 0
+
+    def test_what_names_nothing_does_not_say(self) -> None:
+        assert self.said() is None
+        assert self.said(generation_success=True) is None
+        assert self.said(rejects=(1,), retrieval_success=True) is None
+
+    def test_evidence_that_is_gone_may_have_been_elsewhere(self) -> None:
+        assert self.said(supports=(1,), known=False) is None
+        assert self.said(supports=(1, 6), known=False) == 0
+
+
+ANSWERS = st.lists(
+    st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(0.1, 4.0)), min_size=1, max_size=12
+)
+
+
+def some_answer(seed: int) -> np.ndarray:
+    return np.append(1.0, np.random.default_rng(seed).normal(size=SIZE - 1))
+
+
+class TestObserve:
+    def test_of_a_sure_prior_it_is_the_gradient_at_its_mean(self) -> None:
+        prior = Prior(np.linspace(-1, 1, SIZE), 1e12 * np.eye(SIZE))
+        x, step = some_answer(0), 1e-6
+        for enough in (0, 1):
+
+            def log_likelihood(weights: np.ndarray, enough: int = enough) -> float:
+                p = probability(x, weights)
+                return math.log(p if enough else 1 - p)
+
+            slope = [
+                (log_likelihood(prior.mean + step * row) - log_likelihood(prior.mean - step * row)) / (2 * step)
+                for row in np.eye(SIZE)
+            ]
+            seen = observe(x, enough, prior, 2.0)
+            assert_allclose(seen.evidence.information, np.array(slope) / 2.0, rtol=1e-5, atol=1e-8)
+            p = probability(x, prior.mean)
+            curvature = (p - 0.5) / (x @ prior.mean)
+            assert p * (1 - p) < curvature < 0.25
+            assert_allclose(seen.evidence.precision, curvature * np.outer(x, x) / 2.0)
+            assert seen.surprise == pytest.approx(1 - p if enough else p)
+
+    def test_the_less_sure_the_prior_the_less_a_verdict_holds_it_where_it_is(self) -> None:
+        x, mean = some_answer(0), np.linspace(-1, 1, SIZE)
+        curvatures = [
+            observe(x, 1, Prior(mean, sure * np.eye(SIZE)), 1.0).evidence.precision[0, 0]
+            for sure in (100.0, 1.0, 0.01)
+        ]
+        assert curvatures[0] > curvatures[1] > curvatures[2] > 0
+        # ξ² = (w·x)² + |x|² / 0.01
+        xi = math.sqrt((x @ mean) ** 2 + x @ x / 0.01)
+        assert curvatures[2] == pytest.approx(math.tanh(xi / 2) / (2 * xi))
+
+    @given(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(-8.0, 8.0))
+    def test_its_parabola_lies_below_the_likelihood_and_touches_it(
+        self, seed: int, enough: int, along: float
+    ) -> None:
+        x, prior = some_answer(seed), Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
+        seen = observe(x, enough, prior, 1.0).evidence
+
+        def above(odds: float) -> float:
+            """By how much the log-likelihood is above the parabola, but for a constant."""
+            there = (odds - x @ prior.mean) * x / (x @ x)
+            parabola = seen.information @ there - 0.5 * there @ seen.precision @ there
+            return -float(np.logaddexp(0.0, -odds if enough else odds) + parabola)
+
+        touching = math.sqrt((x @ prior.mean) ** 2 + x @ x)
+        assert above(touching) == pytest.approx(above(-touching), abs=1e-9)
+        assert above(touching) <= above(touching + along) + 1e-9
+
+    def test_where_nothing_is_left_open_the_curvature_is_the_most_it_can_be(self) -> None:
+        x = some_answer(0)
+        sure = Prior(np.zeros(SIZE), 1e18 * np.eye(SIZE))
+        assert_allclose(observe(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
+
+    @given(ANSWERS)
+    def test_the_order_of_verdicts_does_not_matter_and_one_is_left_out_by_its_term(
+        self, answers: list[tuple[int, int, float]]
+    ) -> None:
+        terms = [observe(some_answer(seed), enough, FLAT, noise).evidence for seed, enough, noise in answers]
+
+        def after(some: list[Evidence]) -> np.ndarray:
+            return posterior(FLAT, sum(some, no_evidence(SIZE))).mean
+
+        assert_allclose(after(terms[::-1]), after(terms), rtol=1e-9, atol=1e-9)
+        less = Evidence(
+            sum(terms, no_evidence(SIZE)).information - terms[0].information,
+            sum(terms, no_evidence(SIZE)).precision - terms[0].precision,
+        )
+        assert_allclose(posterior(FLAT, less).mean, after(terms[1:]), rtol=1e-6, atol=1e-6)
+
+    @given(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(0.1, 10))
+    def test_a_verdict_moves_the_probability_of_its_answer_towards_itself(
+        self, seed: int, enough: int, noise: float
+    ) -> None:
+        x = some_answer(seed)
+        before = probability(x, FLAT.mean)
+        after = probability(x, posterior(FLAT, observe(x, enough, FLAT, noise).evidence).mean)
+        assert abs(enough - after) < abs(enough - before)
+
+    def test_what_cannot_be_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="positive"):
+            observe(some_answer(0), 1, FLAT, 0.0)
+        with pytest.raises(ValueError, match="not"):
+            observe(some_answer(0), 2, FLAT, 1.0)
+
+
+class TestFit:
+    WEIGHTS = np.array([-3.0, 1.0, -0.5, 0.5, 0.0, 0.5, 0.0, -0.5, 0.0, 0.5])
+
+    def corpus(self, seed: int, count: int = 400) -> tuple[np.ndarray, np.ndarray]:
+        draw = np.random.default_rng(seed)
+        rows = np.column_stack([np.ones(count), draw.normal(3.0, 2.0, (count, SIZE - 1))])
+        return rows, draw.random(count) < 1 / (1 + np.exp(-rows @ self.WEIGHTS))
+
+    def test_it_finds_the_weights_that_made_the_answers(self) -> None:
+        found = fit([self.corpus(0, 4000), self.corpus(1, 4000)], 1e-4, 60.0)
+        assert_allclose(found.mean, self.WEIGHTS, atol=0.25)
+
+    def test_the_precision_is_the_curvature_of_so_many_verdicts(self) -> None:
+        rows, enough = self.corpus(2)
+        found = fit([(rows, enough)], 1e-6, 60.0)
+        p = 1 / (1 + np.exp(-rows @ found.mean))
+        wanted = 60.0 * (rows * (p * (1 - p))[:, None]).T @ rows / len(rows)
+        assert_allclose(found.precision, wanted, rtol=1e-3)
+        assert_array_equal(found.precision, found.precision.T)
+
+    def test_scales_of_features_make_no_difference(self) -> None:
+        rows, enough = self.corpus(3)
+        scale = np.array([1.0, 10.0, 0.1, 1.0, 5.0, 1.0, 1.0, 2.0, 1.0, 0.5])
+        one, other = fit([(rows, enough)], 0.03, 60.0), fit([(rows * scale, enough)], 0.03, 60.0)
+        assert_allclose(other.mean * scale, one.mean, rtol=1e-4, atol=1e-6)
+
+    def test_corpora_count_the_same_whatever_their_size(self) -> None:
+        small, large = self.corpus(4, 100), self.corpus(5, 100)
+        tenfold = np.tile(large[0], (10, 1)), np.tile(large[1], 10)
+        assert_allclose(fit([small, tenfold], 0.03, 60.0).mean, fit([small, large], 0.03, 60.0).mean, rtol=1e-6)
+
+    @pytest.mark.parametrize("enough", [True, False])
+    def test_where_all_are_alike_there_is_nothing_to_tell(self, enough: bool) -> None:
+        rows, _ = self.corpus(6)
+        with pytest.raises(ValueError, match="nothing to tell apart"):
+            fit([(rows, np.full(len(rows), enough))], 0.03, 60.0)
+        with pytest.raises(ValueError, match="nothing to tell apart"):
+            fit([], 0.03, 60.0)
+
+    def test_answers_that_a_line_tells_apart_have_finite_weights(self) -> None:
+        rows, _ = self.corpus(7)
+        found = fit([(rows, rows[:, 1] > 3.0)], 0.03, 60.0)
+        assert np.isfinite(found.mean).all()
+        assert np.linalg.eigvalsh(found.precision).min() > 0
+
+
+class TestLoosened:
+    PRIOR = Prior(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
+
+    def test_it_is_as_much_less_sure_as_is_said(self) -> None:
+        loose = loosened(self.PRIOR, 0.5, 0.25)
+        mean, first = self.PRIOR.mean, np.eye(SIZE)[0]
+        wanted = np.eye(SIZE) / 60.0 + 0.5 * np.outer(first, first) + 0.25 * np.outer(mean, mean)
+        assert_allclose(np.linalg.inv(loose.precision), wanted, rtol=1e-9, atol=1e-12)
+        assert_array_equal(loose.precision, loose.precision.T)
+        assert_array_equal(loose.mean, mean)
+        assert_allclose(loosened(self.PRIOR, 0.0, 0.0).precision, self.PRIOR.precision, rtol=1e-9, atol=1e-9)
+
+    def test_verdicts_move_how_often_before_which(self) -> None:
+        """Ten answers that were not enough, all alike: the bias takes most of it."""
+        x = np.append(1.0, np.full(SIZE - 1, 0.1))
+        moved = {}
+        for name, prior in (("tight", self.PRIOR), ("loose", loosened(self.PRIOR, 0.5, 0.0))):
+            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), no_evidence(SIZE))
+            moved[name] = posterior(prior, seen).mean - prior.mean
+        assert moved["loose"][0] < 3 * moved["tight"][0] < 0
+        assert np.abs(moved["loose"][1:]).max() < np.abs(moved["tight"][1:]).max()
+
+    def test_what_cannot_be_is_refused(self) -> None:
+        for bias, slope in ((-1.0, 0.0), (0.0, -1.0)):
+            with pytest.raises(ValueError, match="negative"):
+                loosened(self.PRIOR, bias, slope)
+
+
+def test_a_probability_is_one_whatever_the_weights() -> None:
+    x = np.ones(SIZE)
+    values = [probability(x, np.full(SIZE, scale)) for scale in (-1e6, -1.0, 0.0, 1.0, 1e6)]
+    assert (values[0], values[2], values[-1]) == (0.0, 0.5, 1.0)
+    assert all(one < other for one, other in itertools.pairwise(values))

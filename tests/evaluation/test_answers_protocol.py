@@ -1,0 +1,180 @@
+"""Answers in words: how they are compared, and the protocol against a real endpoint with a program for a model."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
+from engram.evaluation.answer_marking import contains, exact, normalised, token_f1
+from engram.evaluation.answers_protocol import GROUP, marks
+from engram.evaluation.dataset import Dataset
+from engram.evaluation.protocols import TOGETHER
+from engram.evaluation.report_page import gather
+from engram.evaluation.run_options import Options
+from engram.providers.llm import Llm
+from engram.runtime.container import Application
+from tests.evaluation.conftest import Evaluate
+from tests.support.command import NOWHERE, Cli
+from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
+
+
+def test_squad_normalisation() -> None:
+    assert normalised("  The U.S.  of an   America! ") == "us of america"
+    assert normalised("another theory") == "another theory"
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "em", "f1", "inside"),
+    [
+        ("The Tagus.", ["Tagus"], 1.0, 1.0, 1.0),
+        ("the river Tagus in Lisbon", ["Tagus River"], 0.0, 2 * 2 / (4 + 2), 0.0),
+        ("It is the Tagus river, of course", ["Lisbon", "a Tagus river"], 0.0, 2 * 2 / (6 + 2), 1.0),
+        ("north", ["no"], 0.0, 0.0, 0.0),
+        ("Douro Douro", ["Douro"], 0.0, 2 * 1 / (2 + 1), 1.0),
+        ("", ["Tagus"], 0.0, 0.0, 0.0),
+        ("", ["the"], 1.0, 1.0, 0.0),
+    ],
+)
+def test_marks_by_hand(answer: str, accepted: list[str], em: float, f1: float, inside: float) -> None:
+    assert exact(answer, accepted) == em
+    assert token_f1(answer, accepted) == pytest.approx(f1)
+    assert contains(answer, accepted) == inside
+    assert marks(answer, accepted) == {"em": em, "f1": pytest.approx(f1), "contains": inside}
+
+
+def test_nothing_accepted_cannot_be_compared() -> None:
+    with pytest.raises(ValueError, match="no accepted answer"):
+        exact("Tagus", [])
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAiServer]:
+    with OpenAiServer(keyword_handler) as running:
+        yield running
+
+
+@pytest.fixture
+def answering(
+    server: OpenAiServer, application: Application, run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Evaluate]:
+    """Protocols, with an endpoint behind the application; no part of it that is made meanwhile outlives that."""
+    before = set(application.__dict__)
+    with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
+        monkeypatch.setattr(application, "llm", llm)
+        yield run_protocol
+    for part in application.__dict__.keys() - before - {"llm"}:
+        del application.__dict__[part]
+
+
+@pytest.fixture
+def few(sample_dataset: Dataset) -> Dataset:
+    """Three questions, of which the first accepts a word that stands in its gold sentence."""
+    first, *others = sample_dataset.questions[:3]
+    word = max(first.gold[0].text.split(), key=len)
+    accepted = [replace(first, answers=(word,)), *(replace(other, answers=("Zyxwvut",)) for other in others)]
+    return replace(sample_dataset, questions=tuple(accepted))
+
+
+def test_answers_are_marked_by_words_and_by_a_model(
+    answering: Evaluate, server: OpenAiServer, few: Dataset, tmp_path: Path
+) -> None:
+    report = answering("answers", few)
+
+    rows = report.phases[0].rows
+    asked = [request.json for request in server.requests]
+    drafts = [request for request in asked if '"cited"' in request["messages"][0]["content"]]
+    marked = [request for request in asked if '"strict"' in request["messages"][0]["content"]]
+    assert len(drafts) == 3
+    assert len(marked) <= 3  # none for an empty answer
+    assert [row.id for row in rows] == [question.id for question in few.questions]
+    assert all({"em", "f1", "contains", "strict", "lenient", "recall@5"} <= row.values.keys() for row in rows)
+    assert all(row.values["lenient"] == row.values["em"] == 0.0 for row in rows[1:])
+    words = sum(len(message["content"].split()) for request in drafts for message in request["messages"])
+    assert sum(row.values["prompt_tokens"] for row in rows) == words
+    judged = sum(len(message["content"].split()) for request in marked for message in request["messages"])
+    assert sum(row.values["judge_prompt_tokens"] for row in rows) == judged
+    markdown = report.markdown()
+    assert "| | n | EM | F1 | contains | strict | lenient | R@5 |".replace("| |", "|  |") in markdown
+    assert "Indexing the corpus took" in markdown
+    document = json.loads(next(tmp_path.glob("*.json")).read_text(encoding="utf-8"))
+    assert document["engine"]["llm_model"]
+    assert document["indexing"]["seconds"] > 0
+    assert "EM / F1 / contains" in gather([tmp_path])
+
+
+def test_the_answer_is_made_of_the_first_passages(answering: Evaluate, server: OpenAiServer, few: Dataset) -> None:
+    lengths = []
+    for top_k in (1, 5):
+        before = len(server.requests)
+        answering("answers", few, limit=1, top_k=top_k)
+        lengths.append(len(server.requests[before].json["messages"][1]["content"]))
+    assert lengths[0] < lengths[1]
+
+
+def test_a_data_set_without_any_label_can_be_answered(answering: Evaluate, few: Dataset) -> None:
+    bare = tuple(replace(question, relevant=frozenset(), gold=()) for question in few.questions)
+    report = answering("answers", replace(few, questions=(), unlabelled=bare, paraphrases={}))
+    (line,) = report.lines()
+    assert (line.group, line.questions) == (GROUP, 3)
+    assert "recall@5" not in line.values
+    assert "passages, 3 questions." in report.markdown()
+    assert "f1" in line.values
+
+
+def test_what_was_marked_before_the_endpoint_failed_is_kept(
+    answering: Evaluate, server: OpenAiServer, sample_dataset: Dataset
+) -> None:
+    several = replace(
+        sample_dataset,
+        questions=tuple(replace(q, answers=("Zyxwvut",)) for q in sample_dataset.questions[: TOGETHER + 2]),
+    )
+    answering("answers", several, limit=TOGETHER)
+    done = len(server.requests)
+    server.queue(Reply("no", status=400))
+    with pytest.raises(LlmError):
+        answering("answers", several)
+    report = answering("answers", several)
+    assert len(report.phases[0].rows) == TOGETHER + 2
+    assert len(server.requests) - done <= 1 + 2 * 2
+
+
+def test_no_endpoint_no_answers(run_protocol: Evaluate, few: Dataset) -> None:
+    with pytest.raises(LlmNotConfiguredError, match="--protocol answers needs ENGRAM_LLM_BASE_URL"):
+        run_protocol("answers", few)
+
+
+def test_the_command_without_an_endpoint_fails_in_one_line(tmp_path: Path, application: Application) -> None:
+    cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
+    assert "needs ENGRAM_LLM_BASE_URL" in cli.fails("evaluate", "sample", "--protocol", "answers")
+    assert not (tmp_path / "evaluation").exists()
+
+
+def test_the_command_answers_through_an_endpoint(
+    tmp_path: Path, application: Application, server: OpenAiServer
+) -> None:
+    cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
+    done = cli(
+        *("evaluate", "sample", "--protocol", "answers", "--limit", "2"), ENGRAM_LLM_BASE_URL=server.base_url
+    )
+    assert done.returncode == 0, done.stderr
+    assert "lenient" in done.stdout
+    assert server.requests
+
+
+def test_questions_without_answers_cannot_be_marked(answering: Evaluate, sample_dataset: Dataset) -> None:
+    mute = tuple(replace(question, answers=()) for question in sample_dataset.questions[:2])
+    with pytest.raises(InvalidRequestError, match="has no answers"):
+        answering("answers", replace(sample_dataset, questions=mute, name=f"sample-{uuid4().hex[:6]}"))
+
+
+@pytest.mark.parametrize("top_k", [0, 11])
+def test_top_k_is_checked(top_k: int) -> None:
+    with pytest.raises(InvalidRequestError, match="--top-k"):
+        Options(protocol="answers", top_k=top_k)
+    with pytest.raises(InvalidRequestError, match="--top-k means nothing"):
+        Options(protocol="cold", top_k=3)

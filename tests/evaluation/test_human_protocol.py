@@ -1,0 +1,168 @@
+"""Ratings by people: what they say as verdicts, who is held out, and what they teach a real collection."""
+
+from dataclasses import replace
+from itertools import cycle
+from math import log2
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from engram.context.errors import InvalidRequestError
+from engram.evaluation import ratings_table
+from engram.evaluation.dataset import Dataset, Question
+from engram.evaluation.harness import Harness
+from engram.evaluation.human_protocol import split
+from engram.evaluation.learning_variations import HUMAN
+from engram.evaluation.rating_scale import SCALE, Rated, agreed, as_verdict, mean_value
+from engram.evaluation.report_page import gather
+from engram.evaluation.retrieval_metrics import graded_ndcg
+from engram.services.learning.incoming_verdict import Verdict
+from tests.evaluation.conftest import Evaluate
+
+OURS, _, FIXED, LAST = (rule.name for rule in HUMAN)
+
+
+@pytest.fixture
+def rated(sample_dataset: Dataset) -> Dataset:
+    """Eight questions, six of them rated: their passage is excellent, and so is one that answers something else.
+
+    Of every second one raters disagree. The last rated question has no label.
+    """
+    questions = sample_dataset.questions[:8]
+    words = cycle([("Excellent", "Excellent", "Acceptable"), ("Excellent", "Bad", "Acceptable")])
+    pairs: dict[str, tuple[Rated, ...]] = {}
+    for at, question in enumerate(questions[:6]):
+        foreign = min(questions[(at + 1) % 8].relevant - question.relevant)
+        pairs[question.id] = (
+            Rated(min(question.relevant), ("Bad", "Bad", "Could be Improved")),
+            Rated(foreign, next(words)),
+        )
+    last = replace(questions[5], relevant=frozenset())
+    return replace(
+        sample_dataset,
+        questions=(*questions[:5], *questions[6:]),
+        unlabelled=(last,),
+        ratings=pairs,
+        paraphrases={},
+    )
+
+
+def test_words_are_verdicts_and_as_sure_as_they_are_far_from_the_middle() -> None:
+    assert {word: as_verdict(word) for word in SCALE} == {
+        "Excellent": (1, 1.0),
+        "Acceptable": (1, pytest.approx(1 / 3)),
+        "Could be Improved": (0, pytest.approx(1 / 3)),
+        "Bad": (0, 1.0),
+    }
+    assert mean_value(["Excellent", "Acceptable", "Bad"]) == pytest.approx((1 + 2 / 3 + 0) / 3)
+
+
+def test_raters_agree_if_nobody_is_on_another_side_of_any_passage() -> None:
+    assert agreed([Rated("a", ("Excellent", "Acceptable")), Rated("b", ("Bad", "Could be Improved"))])
+    assert not agreed([Rated("a", ("Excellent", "Excellent")), Rated("b", ("Bad", "Acceptable"))])
+
+
+def test_graded_ndcg_by_hand() -> None:
+    gains = {"a": 1.0, "b": 1 / 3, "c": 0.0}
+    best = 1.0 / log2(2) + (1 / 3) / log2(3)
+    assert graded_ndcg(["b", "x", "a"], gains) == pytest.approx(((1 / 3) / log2(2) + 1.0 / log2(4)) / best)
+    assert graded_ndcg(["a", "b", "c"], gains) == pytest.approx(1.0)
+    assert graded_ndcg(["x", "a"], gains, depth=1) == 0.0
+    assert graded_ndcg([], gains) == 0.0
+    with pytest.raises(ValueError, match="above 0"):
+        graded_ndcg(["c"], {"c": 0.0})
+
+
+def test_half_of_the_rated_questions_teach_and_one_rater_of_each_is_held_out(rated: Dataset) -> None:
+    parts = split(rated, None, 0)
+    assert parts == split(rated, None, 0)
+    assert parts != split(rated, None, 1)
+    taught = {question.id for question, _ in parts.taught}
+    untaught = {question.id for question in parts.untaught}
+    assert (len(taught), taught | untaught, taught & untaught) == (3, rated.ratings.keys(), set())
+    assert {question.id for question in parts.others} == {q.id for q in rated.questions} - rated.ratings.keys()
+    assert {held for seed in range(9) for _, held in split(rated, None, seed).taught} == {0, 1, 2}
+    few = split(rated, 2, 0)
+    assert [len(part) for part in (few.taught, few.untaught, few.others)] == [1, 1, 2]
+
+
+def test_a_rater_is_held_out_of_all_passages_of_a_question(rated: Dataset) -> None:
+    short = {
+        key: (pairs[0], Rated(pairs[1].passage_id, pairs[1].words[:2])) for key, pairs in rated.ratings.items()
+    }
+    of_two = replace(rated, ratings=short)
+    assert {held for seed in range(9) for _, held in split(of_two, None, seed).taught} == {0, 1}
+
+
+def test_nothing_can_be_held_out_where_one_person_rated(rated: Dataset, run_protocol: Evaluate) -> None:
+    alone = {key: tuple(Rated(p.passage_id, p.words[:1]) for p in pairs) for key, pairs in rated.ratings.items()}
+    for without in (alone, {}):
+        with pytest.raises(InvalidRequestError, match="too few ratings"):
+            split(replace(rated, ratings=without), None, 0)
+
+
+def test_what_people_say_is_learned_and_what_they_did_not_see_is_left_alone(
+    rated: Dataset, run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Question, Verdict]] = []
+    give = Harness.give
+
+    def heard(self: Harness, question: Question, verdict: Verdict) -> Any:
+        given.append((question, verdict))
+        return give(self, question, verdict)
+
+    monkeypatch.setattr(Harness, "give", heard)
+    report = run_protocol("human", rated)
+
+    # Two raters of three, on two passages of three questions, by four rules.
+    assert len(given) == 2 * 2 * 3 * len(HUMAN)
+    assert all(verdict.partial and len(verdict.named) == 1 for _, verdict in given)
+    held = {question.id: rater for question, rater in split(rated, None, 0).taught}
+    for question, verdict in given:
+        (named,) = verdict.named
+        pair = next(pair for pair in rated.ratings[question.id] if pair.passage_id == named.passage_id)
+        rater = int(verdict.judge.removeprefix("rater ")) - 1
+        assert rater != held[question.id]
+        assert (int(bool(verdict.supporting)), verdict.confidence) == as_verdict(pair.words[rater])
+
+    for rule in (OURS, LAST):
+        before = report.value("graded", ratings_table.TAUGHT, 0, rule)
+        assert report.value("graded", ratings_table.TAUGHT, 1, rule) > before
+    # A rate that hears doubt as loudly as conviction is another rule than ours.
+    taught = {rule: report.value("graded", ratings_table.TAUGHT, 1, rule) for rule in (OURS, FIXED, LAST)}
+    assert len(set(taught.values())) > 1
+    agree, disagree = (part(ratings_table.TAUGHT) for part in (ratings_table.agreeing, ratings_table.disagreeing))
+    counts = {line.group: line.questions for line in report.lines() if line.arm == OURS}
+    assert counts.get(agree, 0) + counts.get(disagree, 0) == counts[ratings_table.TAUGHT]
+    assert counts[ratings_table.OTHERS] == 2
+
+
+def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Evaluate, tmp_path: Any) -> None:
+    report = run_protocol("human", rated, limit=4, seeds=(0, 1))
+    markdown = report.markdown()
+    assert "7 questions. 6 rated, 1 of them besides these." in markdown
+    assert report.options.command("sample") == (
+        "engram evaluate sample --protocol human --profile default --seed 0 --seed 1 --limit 4"
+    )
+    headings = f"| {ratings_table.METRICS['rated']} | n | before | " + " | ".join(rule.name for rule in HUMAN)
+    assert headings in markdown
+    line = next(line for line in markdown.splitlines() if line.startswith(f"| {ratings_table.TAUGHT} | "))
+    shown = [cell.strip() for cell in line.strip("|").split("|")][2:]
+    first = report.value("rated", ratings_table.TAUGHT, 0, OURS)
+    rules = [report.value("rated", ratings_table.TAUGHT, 1, rule.name) for rule in HUMAN]
+    assert shown == [f"{value:.3f}" for value in (first, *rules)]
+    assert f"| {ratings_table.OTHERS}: R@5, {OURS} |" in markdown  # among the changes, with an interval
+    page = gather([tmp_path])
+    assert (
+        headings.replace(f"| {ratings_table.METRICS['rated']}", f"| sample: {ratings_table.METRICS['rated']}")
+        in page
+    )
+    assert line in page
+
+
+def test_questions_that_nobody_rated_and_nobody_labelled_measure_nothing(
+    rated: Dataset, run_protocol: Evaluate
+) -> None:
+    with pytest.raises(InvalidRequestError, match="labels no passage as relevant, so --protocol cold"):
+        run_protocol("cold", replace(rated, name=f"none-{uuid4().hex[:8]}", questions=()))

@@ -1,0 +1,273 @@
+"""Ways to learn with a part left out, erring judges, and the protocols that compare them."""
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from rich.console import Console
+
+from engram.cli.evaluate_command import varied
+from engram.context.errors import InvalidRequestError
+from engram.evaluation.dataset import Dataset, Gold, Question
+from engram.evaluation.evaluation_run import evaluate
+from engram.evaluation.harness import Arm, Harness
+from engram.evaluation.learning_variations import (
+    ABLATION,
+    COMPARED,
+    FIXED_GAIN,
+    FLIPPED,
+    FULL,
+    NOISE,
+    RULES,
+    SYBIL,
+    TIME,
+    FlippingJudge,
+    Variation,
+)
+from engram.evaluation.protocols import JUDGED
+from engram.evaluation.run_options import SCOPES, Options
+from engram.evaluation.stream_protocol import arrivals
+from engram.evaluation.verdict_givers import OracleJudge, Shown
+from engram.runtime.container import Application, Servers
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import Served
+from engram.services.serving.query_service import AskService
+from tests.evaluation.conftest import Evaluate
+from tests.support.scopes import ANYWHERE
+from tests.support.state import rows
+
+QUESTION = "Where was Marie Curie born in 1867?"
+
+
+@pytest.fixture
+def few(sample_dataset: Dataset) -> Dataset:
+    return replace(sample_dataset, questions=sample_dataset.questions[:5])
+
+
+def teach(services: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
+    """The audit of one verdict, by scope."""
+    answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(collection)))
+    supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
+    verdict = Verdict(query_id=answer.query_id, scope=services.access.scope(collection), supporting=supporting)
+    services.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
+    audit: dict[str, list[dict[str, Any]]] = {}
+    for row in rows(services, collection, "memory_audit"):
+        audit.setdefault(row["channel"], []).append(row)
+    if of_weights := rows(services, collection, "ranking_audit"):
+        audit["weights"] = of_weights
+    return audit
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_frozen_scope_does_not_move(application: Application, addresses: Servers, curie: str, scope: str) -> None:
+    services = varied(application, addresses, Variation("x", frozen=frozenset({scope})))
+    audit = teach(services, curie)
+    services.close()
+    assert set(audit) == set(SCOPES) - {scope}
+    assert bool(rows(application, curie, "ranking_belief")) == (scope != "weights")
+
+
+def test_a_fixed_gain_ignores_perplexity(application: Application, addresses: Servers, curie: str) -> None:
+    services = varied(application, addresses, Variation("x", fixed_gain=FIXED_GAIN))
+    teach(services, curie)
+    audit = teach(services, curie)
+    services.close()
+    gains = [row["gain"] for scope, channel in audit.items() if scope != "weights" for row in channel]
+    assert len(gains) > 3
+    assert gains == pytest.approx([FIXED_GAIN] * len(gains))
+
+
+def test_a_timeless_arm_ignores_the_time_a_question_names(application: Application, curie: str) -> None:
+    question = Question("q", QUESTION, frozenset({"curie"}), (), "")
+    harness = Harness(application, curie)
+    named = [
+        harness.ask(question, Arm("default", "read", timeless=timeless))[0].trace for timeless in (False, True)
+    ]
+    assert [trace.time_constraint if trace else "" for trace in named] == ["1867", None]
+
+
+def test_without_hub_cap_more_is_read(application: Application, addresses: Servers) -> None:
+    variation = next(variation for variation in ABLATION if variation.hub_limit)
+    services = varied(application, addresses, variation)
+    services.close()
+    assert services.settings.hub_limit > application.settings.hub_limit
+    assert services.settings.recall_gate == application.settings.recall_gate
+
+
+def test_a_flipped_verdict_says_the_opposite() -> None:
+    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    shown = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+    for verdicts in ("full", "returned"):
+        oracle = OracleJudge(verdicts)  # type: ignore[arg-type]
+        honest = oracle.verdict(ANYWHERE, uuid4(), question, shown)
+        flipped = FlippingJudge(oracle, 1.0, "0/1").verdict(ANYWHERE, uuid4(), question, shown)
+        assert honest is not None
+        assert flipped is not None
+        assert (flipped.supporting, flipped.rejected) == ([Named(2)], honest.supporting)
+
+
+def test_the_share_of_flipped_verdicts_is_kept_and_repeatable() -> None:
+    shown = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+
+    def flips(seed: str) -> list[bool]:
+        judge = FlippingJudge(OracleJudge("returned"), 0.2, seed)
+        questions = [Question(f"q{at}", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "") for at in range(1000)]
+        verdicts = [judge.verdict(ANYWHERE, uuid4(), question, shown) for question in questions]
+        return [verdict is not None and verdict.supporting == [Named(2)] for verdict in verdicts]
+
+    # Binomial(1000, 0.2) has standard deviation 12.6.
+    assert 150 < sum(flips("0/1")) < 250
+    assert flips("0/1") == flips("0/1")
+    assert flips("0/1") != flips("0/2")
+
+
+def test_arrivals_repeat_as_zipf_says(sample_dataset: Dataset) -> None:
+    asked = arrivals(sample_dataset.questions, 400, seed=0)
+    assert asked == arrivals(sample_dataset.questions, 400, seed=0)
+    assert asked != arrivals(sample_dataset.questions, 400, seed=1)
+    assert len({question.id for question in asked}) == 400
+    counts: dict[str, int] = {}
+    for question in asked:
+        counts[question.text] = counts.get(question.text, 0) + 1
+    # The likeliest of n questions comes with probability 1 / H(n), H(n) being the n-th harmonic number.
+    likeliest = 400 / sum(1 / rank for rank in range(1, len(sample_dataset.questions) + 1))
+    assert 0.7 * likeliest < max(counts.values()) < 1.3 * likeliest
+
+
+def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, few: Dataset) -> None:
+    report = run_protocol("noise", few, limit=3)
+    assert [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)] == [
+        variation.name for variation in NOISE
+    ]
+    assert [rule.fixed_gain for rule in RULES] == [None, 0.05, 0.1, 0.3, None]
+    markdown = report.markdown()
+    assert "judged questions, turn 1, Kalman gain, 20% flipped" in markdown
+    assert "## Gain by turn 1, and the share kept under flipped verdicts" in markdown
+    console = Console(width=160, file=io.StringIO(), record=True)
+    console.print(*report.further_tables())
+    shown = console.export_text()
+    before, honest, flipped = (
+        report.value("recall@5", JUDGED, turn, f"Kalman gain, {share} flipped")
+        for turn, share in ((0, "0%"), (1, "0%"), (1, "20%"))
+    )
+    line = next(line for line in shown.splitlines() if "judged questions, Kalman gain" in line)
+    assert line.split()[4:7] == [
+        f"{honest - before:+.3f}",
+        f"{flipped - before:+.3f}",
+        f"{(flipped - before) / (honest - before):.0%}",
+    ]
+    for rule in RULES:
+        assert f"judged questions, {rule.name}" in shown
+
+
+def test_many_new_names_move_nothing_where_a_trusted_one_spoke(
+    run_protocol: Evaluate, application: Application, few: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMPARED, "sybil", tuple(replace(way, sybils=12) for way in SYBIL))
+    report = run_protocol("sybil", few, limit=3)
+    new, trusted, uncapped = (way.name for way in SYBIL)
+    recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]
+    assert recall[2] >= recall[1] - 0.01
+    assert (
+        report.value("recall@5", JUDGED, 2, uncapped) <= report.value("recall@5", JUDGED, 2, trusted) <= recall[2]
+    )
+    events = rows(application, f"evaluate-{few.name}", "feedback_event")
+    judges = {row["judge"] for row in events}
+    assert judges == {"oracle", *(f"sybil-{n}" for n in range(12))}, "of the last way: each is a name of its own"
+    assert {row["standing"] for row in events} == {1.0}, "and all are trusted"
+
+
+def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evaluate, few: Dataset) -> None:
+    report = run_protocol("ablation", few, limit=3)
+    arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)]
+    assert arms == ["default", *(variation.name for variation in ABLATION if variation != FULL)]
+    assert report.value("hops", JUDGED, 1, "default") < report.value("hops", JUDGED, 1, "without recall")
+    assert report.further_tables() == []
+
+
+@pytest.mark.parametrize("protocol", ["same", "stream"])
+def test_a_frozen_run_leaves_its_scopes_alone(
+    run_protocol: Evaluate, application: Application, few: Dataset, protocol: str
+) -> None:
+    run_protocol(protocol, few, limit=4, freeze=("recall", "time"))
+    channels = {row["channel"] for row in rows(application, f"evaluate-{few.name}", "memory_audit")}
+    assert "task" in channels
+    assert not channels & {"recall", "time"}
+    assert rows(application, f"evaluate-{few.name}", "ranking_audit")
+
+
+def test_phases_of_a_frozen_run_are_not_those_of_a_whole_one(run_protocol: Evaluate, few: Dataset) -> None:
+    frozen = run_protocol("same", few, freeze=("recall",))
+    whole = run_protocol("same", few)
+    assert whole.value("hops", JUDGED, 1) < frozen.value("hops", JUDGED, 1)
+
+
+def test_an_ungated_run_asks_without_the_gate(
+    run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[bool, int] = {True: 0, False: 0}
+    ask = AskService.query
+
+    def counted(self: AskService, query: Query, served: Served, **more: Any) -> Any:
+        asked[not served.profile.policy.gated] += 1
+        return ask(self, query, served, **more)
+
+    monkeypatch.setattr(AskService, "query", counted)
+    report = run_protocol("noise", few, limit=1)
+    groups = len({line.group for line in report.lines()})
+    ungated = len(FLIPPED)  # of the arms; before any verdict each group is asked once for all of a kind
+    gated = ungated * (len(RULES) - 1)
+    assert asked == {True: groups + ungated * (1 + groups), False: groups + gated * (1 + groups)}
+
+
+def test_turns_between_are_taught_and_not_measured(run_protocol: Evaluate, few: Dataset) -> None:
+    every = run_protocol("same", few, limit=3, turns=4)
+    some = run_protocol("same", few, limit=3, turns=4, at=(2,))
+    assert {phase.turn for phase in some.phases} == {0, 2, 4}
+    for turn in (0, 2, 4):
+        assert some.value("recall@5", JUDGED, turn) == every.value("recall@5", JUDGED, turn)
+        assert some.value("hops", JUDGED, turn) == every.value("hops", JUDGED, turn)
+    assert "--turns 4 --at 2 " in some.options.command(few.name)
+
+
+@pytest.mark.parametrize("at", [(0,), (5,), (2, 2), (-1,)])
+def test_turns_to_measure_after_lie_among_the_turns(at: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidRequestError, match="--at"):
+        Options(protocol="same", turns=4, at=at)
+
+
+def test_seeds_share_the_connections_of_a_way_to_learn(
+    application: Application, few: Dataset, tmp_path: Path
+) -> None:
+    opened: list[str] = []
+
+    def vary(variation: Variation) -> Application:
+        opened.append(variation.name)
+        return application
+
+    asked = Options(protocol="time", limit=1, seeds=(0, 1))
+    evaluate(application, vary, few, asked, tmp_path, Console(file=io.StringIO()))
+    assert opened == [variation.name for variation in TIME if variation != FULL]
+
+
+def test_the_parameters_of_a_variation_are_plain_and_in_one_order() -> None:
+    parameters = Variation("x", frozen=frozenset(SCOPES)).parameters()
+    assert parameters["frozen"] == sorted(SCOPES)
+    assert json.loads(json.dumps(parameters)) == parameters
+
+
+def test_the_stream_is_measured_with_memory_off_and_read(run_protocol: Evaluate, few: Dataset) -> None:
+    report = run_protocol("stream", few, limit=30)
+    assert [(line.arm, line.group) for line in report.lines()][:2] == [
+        ("memory off", "arrivals 1 to 6"),
+        ("memory read", "arrivals 1 to 6"),
+    ]
+    assert report.value("hops", "arrivals 25 to 30", 0, "memory read") < report.value(
+        "hops", "arrivals 25 to 30", 0, "memory off"
+    )
+    assert run_protocol("stream", few, limit=30).phases == report.phases

@@ -1,0 +1,187 @@
+"""Several reports on one page."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram.evaluation import adapt_table
+from engram.evaluation.learning_variations import RULES, noisy
+from engram.evaluation.report_files import ReportFileError
+from engram.evaluation.report_page import gather
+from engram.evaluation.report_table import Line
+from engram.evaluation.robustness import of
+from tests.support.command import NOWHERE, Cli
+
+
+def row(arm: str, group: str, turn: int, value: float, n: int = 10) -> dict[str, Any]:
+    measured = {"recall@5": value, "recall@10": value + 0.01, "ndcg@10": value / 2, "hops": 2.5, "ms": 12.34}
+    return {"arm": arm, "group": group, "turn": turn, "n": n} | measured
+
+
+def write(folder: Path, dataset: str, protocol: str, rows: list[dict[str, Any]], arguments: str = "") -> Path:
+    """A report as ``engram evaluate`` writes it, without its phases."""
+    folder.mkdir(exist_ok=True)
+    document = {
+        "command": f"engram evaluate {dataset} --protocol {protocol}{arguments}",
+        "options": {"protocol": protocol},
+        "dataset": {"name": dataset, "passages": 1234, "questions": 10},
+        "engine": {"version": "1", "code": "abc", "embedding_model": "/srv/models/encoder"},
+        "summary": rows,
+    }
+    path = folder / f"{dataset}-{protocol}{arguments.replace(' ', '')}.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def cold(value: float) -> list[dict[str, Any]]:
+    rows = [row("dense", "all questions", 0, value), row("default", "all questions", 0, value + 0.1)]
+    del rows[0]["hops"]
+    return rows
+
+
+def cells(page: str, first: str) -> list[list[str]]:
+    """The lines of all tables whose first cell is ``first``."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()]
+    return [line[1:] for line in lines if line[0] == first]
+
+
+def test_a_column_for_each_data_set_and_the_command_that_made_it(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    write(one, "hotpotqa", "cold", cold(0.5))
+    write(one, "2wiki", "cold", cold(0.25))
+    turns = [row("default", "judged questions", turn, 0.1 * turn) for turn in range(11)]
+    write(other, "2wiki", "similar", turns, " --turns 10")
+    page = gather([one, other])
+    assert page == gather([other, one])
+    assert cells(page, "2wiki") == [["1,234", "10"]]
+    assert cells(page, "R@5 (all@5) / R@10") == [["2wiki", "hotpotqa"], ["2wiki"]]
+    assert cells(page, "dense") == [
+        ["0.250 / 0.260", "0.500 / 0.510"],
+        ["10: 12.3 ms", "10: 12.3 ms"],
+    ]
+    assert cells(page, "default")[1] == ["10: 2.50 hops, 12.3 ms"] * 2
+    shown = [turn for turn in range(11) if cells(page, f"judged questions, turn {turn}")]
+    assert shown == [1, 10]
+    assert cells(page, "judged questions, before")[0] == ["0.000 / 0.010"]
+    assert page.index("## cold") < page.index("## similar")
+    assert "```\nengram evaluate 2wiki --protocol cold\nengram evaluate hotpotqa --protocol cold\n```" in page
+    assert "engram evaluate 2wiki --protocol similar --turns 10" in page
+    assert "Engram 1, code abc, encoder." in page
+    assert not re.search(r"(?<!\w)/\w+/", page)  # no path of the machine that measured
+
+
+def test_all_found_stands_beside_recall_where_it_was_measured(tmp_path: Path) -> None:
+    write(tmp_path, "2wiki", "cold", [row("dense", "all questions", 0, 0.5) | {"all@5": 0.25}])
+    assert cells(gather([tmp_path]), "dense")[0] == ["0.500 (0.250) / 0.510"]
+
+
+def test_runs_with_other_options_stand_apart(tmp_path: Path) -> None:
+    rows = [row("default", "judged questions", turn, 0.5) for turn in (0, 1)]
+    write(tmp_path, "musique", "similar", rows)
+    write(tmp_path, "2wiki", "similar", rows)
+    write(tmp_path, "musique", "similar", rows, " --freeze task")
+    page = gather([tmp_path])
+    assert page.count("## ") == 1
+    assert cells(page, "R@5 (all@5) / R@10") == [["2wiki", "musique"], ["musique"]]
+
+
+def test_figures_that_the_weights_have_seen_are_marked(tmp_path: Path) -> None:
+    for name, said in (("2wiki", {"fitted_to_same_questions": True}), ("musique", {}), ("hotpotqa", {})):
+        path = write(tmp_path, name, "cold", cold(0.5))
+        document = json.loads(path.read_text(encoding="utf-8")) | said
+        if name == "musique":  # an older report says it by the names that the weights were fitted to
+            document["engine"]["ranking_prior"] = ["fingerprint", "2wiki", "musique"]
+        path.write_text(json.dumps(document), encoding="utf-8")
+    page = gather([tmp_path])
+    assert page.count("Weights fitted to the same questions") == 1
+    assert "**Weights fitted to the same questions: 2wiki, musique.**" in page
+
+
+def noise_rows() -> list[dict[str, Any]]:
+    """Every rule starts at 0.4; the first gains 0.4 and keeps three quarters of it, the second gains nothing."""
+    gained = {RULES[0].name: (0.4, 0.3), RULES[1].name: (0.0, -0.1)}
+    return [
+        row(noisy(rule.name, share), group, turn, 0.4 + (turn and gained.get(rule.name, (0.2, 0.1))[at]))
+        for group in ("judged questions", "unjudged questions")
+        for at, share in enumerate((0.0, 0.2))
+        for rule in RULES
+        for turn in (0, 1)
+    ]
+
+
+def test_what_flipped_verdicts_cost_by_hand(tmp_path: Path) -> None:
+    keys = ("arm", "group", "turn", "n")
+    lines = [
+        Line(*(r[key] for key in keys), values={k: v for k, v in r.items() if k not in keys}) for r in noise_rows()
+    ]
+    found = of(lines)
+    assert [(one.group, one.rule) for one in found] == [
+        (group, rule.name) for group in ("judged questions", "unjudged questions") for rule in RULES
+    ]
+    assert found[0].gains["recall@5"] == pytest.approx((0.4, 0.3))
+    assert found[0].kept("recall@5") == pytest.approx(0.75)
+    assert found[0].gains["ndcg@10"] == pytest.approx((0.2, 0.15))
+    assert found[1].kept("recall@5") is None
+    assert found[1].cells("recall@5") == ["+0.000", "-0.100", ""]
+    write(tmp_path, "2wiki", "noise", noise_rows())
+    assert cells(gather([tmp_path]), f"judged questions, {RULES[0].name}") == [["+0.400 / +0.300 / 75%"]]
+
+
+def test_evolved_keys_have_tables_of_their_own(tmp_path: Path) -> None:
+    def rows(base: float, evolved: float) -> list[dict[str, Any]]:
+        found = [
+            row(adapt_table.arm("dense", 0.5, keys), group, turn, 2 * value)
+            for group in (adapt_table.ADAPTED, adapt_table.OTHERS)
+            for keys, turn, value in ((adapt_table.BASE, 0, base), ("supported", 1, evolved))
+        ]
+        priced = zip(adapt_table.PRICED, (0, 1, 0), (base, evolved, 0.75), strict=True)
+        return found + [
+            row(adapt_table.arm("dense", 0.5, keys), adapt_table.PRICE, turn, 2 * v) for keys, turn, v in priced
+        ]
+
+    write(tmp_path, "scifact", "adapt", rows(0.25, 0.5))
+    write(tmp_path, "musique", "adapt", rows(0.125, 0.25))
+    page = gather([tmp_path])
+    assert cells(page, "musique: nDCG@10") == [["adapted", "near", "sharing", "others"]]
+    assert cells(page, "questions, 50%") == [["10", "", "", "10"]] * 2
+    assert cells(page, "dense, 50%, supported") == [
+        ["0.125 -> 0.250", "", "", "0.125 -> 0.250"],
+        ["0.250 -> 0.500", "", "", "0.250 -> 0.500"],
+    ]
+    assert cells(page, adapt_table.PRICE_TITLE) == [["musique", "scifact"]]
+    assert cells(page, "dense, 50%, expanded questions") == [["0.750, 12.3", "0.750, 12.3"]]
+    assert page.index("50%, evolved keys") < page.index("50%, expanded questions")
+    assert "engram evaluate musique --protocol adapt\nengram evaluate scifact --protocol adapt" in page
+
+
+def test_what_is_no_report_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReportFileError, match="there is no JSON report"):
+        gather([tmp_path])
+    path = write(tmp_path, "2wiki", "cold", cold(0.5))
+    write(tmp_path / "again", "2wiki", "cold", cold(0.5))
+    with pytest.raises(ReportFileError, match="another report is of the same run: engram evaluate 2wiki"):
+        gather([tmp_path, tmp_path / "again"])
+    for wrong in ("{", "[]", "{}", path.read_text(encoding="utf-8").replace('"cold"', '"tepid"')):
+        path.write_text(wrong, encoding="utf-8")
+        with pytest.raises(ReportFileError, match=re.escape(str(path))):
+            gather([tmp_path])
+
+
+def test_the_command_writes_or_prints_the_page(tmp_path: Path) -> None:
+    cli = Cli(tmp_path, NOWHERE, tmp_path / "data")
+    write(tmp_path / "one", "2wiki", "cold", cold(0.5))
+    page = gather([tmp_path / "one"])
+    assert cli("report", "one").stdout == page
+    done = cli("report", "one", "--out", "docs/measured.md")
+    assert done.stdout == "docs/measured.md\n"
+    assert (tmp_path / "docs" / "measured.md").read_text(encoding="utf-8") == page
+    assert "there is no JSON report" in cli.fails("report", "nowhere")
+    assert "--freeze must be one of task, time, recall, weights" in cli.fails(
+        "evaluate", "sample", "--protocol", "same", "--freeze", "tsk"
+    )
+    assert "--fractions must be numbers separated by commas, not 'half'." in cli.fails(
+        "evaluate", "sample", "--protocol", "adapt", "--fractions", "half"
+    )

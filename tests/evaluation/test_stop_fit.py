@@ -1,0 +1,55 @@
+"""Fitting the published stop to a data set, of sessions and of queries."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engram.cli.dataset_names import load_dataset
+from engram.context.errors import InvalidRequestError
+from engram.core.planning.feedback_stop import AT_LEAST
+from engram.evaluation.harness import Harness, open_harness
+from engram.evaluation.stop_fit import Of, fit_stop, hops, pools
+from engram.runtime.container import Application
+
+
+@pytest.fixture(scope="module")
+def harness(application: Application) -> Harness:
+    return open_harness(application, load_dataset(Path("sample")), lambda _done, _total: None)
+
+
+def steps(_label: str, _total: int) -> Callable[[], None]:
+    return lambda: None
+
+
+@pytest.mark.parametrize(("of", "hidden"), [("queries", 0), ("queries", 3), ("sessions", 0)])
+def test_it_learns_which_pools_hold_all_the_evidence(harness: Harness, of: Of, hidden: int) -> None:
+    dataset = load_dataset(Path("sample"))
+    limit = 12 if of == "queries" else 4
+    network, believed = fit_stop([(harness, dataset)], limit, steps, of=of, hidden=hidden)
+    assert (believed is None) == (of == "queries")
+    seen = {"queries": hops, "sessions": pools}[of]
+    rows, suffices = seen(harness, dataset.questions[:limit], lambda: None)
+    assert len(network.out) == hidden
+    assert set(suffices.tolist()) == {True, False}
+    assert (rows[:, 0] == 1.0).all()
+    told = network.probability(rows[:, :3])  # what is looked at of a round begins with the classifier's features
+    assert told[suffices].mean() > told[~suffices].mean()
+    wrong = np.where(suffices, told < AT_LEAST, told >= AT_LEAST).mean()
+    assert wrong <= min(suffices.mean(), 1.0 - suffices.mean())
+
+
+def test_pools_grow_with_the_hops(harness: Harness) -> None:
+    """Neither feature ever falls, and what sufficed goes on to."""
+    (question, *_) = load_dataset(Path("sample")).questions
+    rows, suffices = hops(harness, [question], lambda: None)
+    assert len(rows) > 1
+    assert (np.diff(rows, axis=0) >= 0).all()
+    assert (np.diff(suffices.astype(int)) >= 0).all()
+
+
+def test_pools_that_all_lack_something_teach_nothing(harness: Harness) -> None:
+    dataset = load_dataset(Path("sample"))
+    with pytest.raises(InvalidRequestError, match="nothing to tell apart"):
+        fit_stop([(harness, dataset)], 0, steps, of="queries")

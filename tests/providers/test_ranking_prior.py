@@ -1,0 +1,218 @@
+"""The prior of the ranking weights as a file: written and read alike, and refused in one line where it is none."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError
+from engram.core.ranking import sufficiency
+from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
+from engram.core.ranking.ranking_weights import Prior
+from engram.providers.ranking_prior import SHIPPED, RankingPrior, as_json, from_json, load_priors
+from engram.runtime.container import Application, Servers
+
+SIZE = len(FEATURES)
+LITTLE = len(sufficiency.FEATURES)
+
+
+def some_prior(seed: int = 0) -> Prior:
+    draw = np.random.default_rng(seed)
+    root = draw.normal(size=(SIZE, SIZE))
+    return Prior(draw.normal(size=SIZE) * 10.0 ** draw.integers(-8, 8, SIZE), root @ root.T + np.eye(SIZE))
+
+
+def some_enough(seed: int = 0) -> Prior:
+    draw = np.random.default_rng(seed + 1)
+    root = draw.normal(size=(LITTLE, LITTLE))
+    return Prior(draw.normal(size=LITTLE), root @ root.T + np.eye(LITTLE))
+
+
+def some_first(seed: int = 0) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).normal(size=len(FIRST_LOOK))
+
+
+def content(**changed: Any) -> dict[str, Any]:
+    return as_json(some_first(), some_prior(), ("one", "other"), some_enough()) | changed
+
+
+def write(path: Path, general: object) -> Path:
+    """A file whose weights for general corpora are these."""
+    path.write_text(json.dumps({"encyclopedic": content(), "general": general}), encoding="utf-8")
+    return path
+
+
+def load_general(path: Path | None = None) -> RankingPrior:
+    return load_priors(path).general
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    prior = some_prior()
+    read = load_general(
+        write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"), some_enough()))
+    )
+
+    np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
+    np.testing.assert_allclose(read.prior.precision, prior.precision, rtol=1e-5)
+    np.testing.assert_allclose(read.first, some_first(), rtol=1e-5)
+    np.testing.assert_allclose(read.enough.mean, some_enough().mean, rtol=1e-5)
+    np.testing.assert_allclose(read.enough.precision, some_enough().precision, rtol=1e-5)
+    assert read.fitted == ("one", "other")
+
+
+def test_rounding_is_done_once(tmp_path: Path) -> None:
+    first = load_general(write(tmp_path / "first.json", content()))
+    second = load_general(
+        write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted, first.enough))
+    )
+
+    assert second.name == first.name
+    assert second.enough_name == first.enough_name
+    np.testing.assert_array_equal(second.enough.precision, first.enough.precision)
+    np.testing.assert_array_equal(second.first, first.first)
+    np.testing.assert_array_equal(second.prior.mean, first.prior.mean)
+    np.testing.assert_array_equal(second.prior.precision, first.prior.precision)
+
+
+def test_the_name_is_that_of_the_numbers() -> None:
+    name = from_json(content()).name
+    other = some_prior()
+    other.mean[3] += 1.0
+    firmer = Prior(some_prior().mean, 2.0 * some_prior().precision)
+
+    assert from_json(content(fitted=["elsewhere"])).name == name
+    others = [(some_first(), other), (some_first(), firmer), (some_first(1), some_prior())]
+    assert len({name, *(from_json(as_json(first, prior, (), some_enough())).name for first, prior in others)}) == 4
+
+
+def test_what_is_enough_is_named_by_its_numbers_and_those_of_the_ranking() -> None:
+    read = from_json(content())
+    refitted = from_json(as_json(some_first(), some_prior(), (), some_enough(1)))
+    reranked = from_json(as_json(some_first(), some_prior(1), (), some_enough()))
+
+    assert refitted.name == read.name
+    assert len({read.enough_name, refitted.enough_name, reranked.enough_name}) == 3
+
+
+def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
+    shipped = load_general()
+
+    assert shipped.fitted
+    assert shipped.name == load_general(SHIPPED).name
+    assert shipped.prior.mean[FEATURES.index("similarity")] > 0
+
+
+def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
+    other = as_json(some_first(1), some_prior(1), ("third",), some_enough(1))
+    priors = load_priors(write(tmp_path / "priors.json", other))
+
+    assert priors.of_kind("encyclopedic").fitted == ("one", "other")
+    assert priors.of_kind("general").fitted == ("third",)
+    assert priors.fitted == ("one", "other", "third")
+    assert priors.priors.keys() == priors.encyclopedic.priors.keys() | priors.general.priors.keys()
+    assert priors.name not in {priors.encyclopedic.name, priors.general.name}
+
+
+def test_a_file_without_weights_for_one_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps({"encyclopedic": content()}), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="general"):
+        load_priors(path)
+
+
+def lopsided(precision: list[list[float]]) -> list[list[float]]:
+    return [[precision[0][0], precision[0][1] + 1.0, *precision[0][2:]], *precision[1:]]
+
+
+def with_enough(**changed: Any) -> dict[str, Any]:
+    return content(enough=content()["enough"] | changed)
+
+
+def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
+    return content(**{name: change(content()[name])})
+
+
+@pytest.mark.parametrize(
+    ("damaged", "message"),
+    [
+        ([1, 2], "holds no ranking prior"),
+        ("a prior", "holds no ranking prior"),
+        (None, "holds no ranking prior"),
+        ({}, "features"),
+        ({name: value for name, value in content().items() if name != "mean"}, "mean"),
+        ({name: value for name, value in content().items() if name != "fitted"}, "fitted"),
+        ({name: value for name, value in content().items() if name != "enough"}, "enough"),
+        (content(enough=None), "holds no ranking prior"),
+        (with_enough(features=list(sufficiency.FEATURES[::-1])), "of what is enough, its features are not bias, "),
+        (with_enough(mean=[0.0]), f"of what is enough, it needs a mean of {LITTLE}"),
+        (with_enough(mean=[float("nan")] * LITTLE), "must be finite"),
+        (with_enough(precision=(-np.eye(LITTLE)).tolist()), "symmetric and positive definite"),
+        (content(fitted=None), "holds no ranking prior"),
+        (content(features=None), "holds no ranking prior"),
+        (replaced("features", lambda names: names[::-1]), "its features are not similarity, "),
+        (replaced("features", lambda names: names[:-1]), "its features are not"),
+        (content(mean="heavy"), "holds no ranking prior"),
+        (content(mean=None), f"a mean of {SIZE}"),
+        (replaced("mean", lambda mean: mean[:-1]), f"a mean of {SIZE} and a precision of {SIZE} x {SIZE}"),
+        (replaced("mean", lambda mean: [mean]), f"a mean of {SIZE}"),
+        (replaced("mean", lambda mean: [*mean[:-1], "x"]), "holds no ranking prior"),
+        (replaced("mean", lambda mean: [*mean[:-1], [1.0]]), "holds no ranking prior"),
+        (replaced("mean", lambda mean: [*mean[:-1], float("nan")]), "must be finite"),
+        (replaced("mean", lambda mean: [*mean[:-1], float("-inf")]), "must be finite"),
+        (replaced("mean", lambda mean: [*mean[:-1], 10**400]), "holds no ranking prior"),
+        ({name: value for name, value in content().items() if name != "first_look"}, "first_look"),
+        (replaced("first_look", lambda first: first[:-1]), f"its first look needs {len(FIRST_LOOK)} numbers"),
+        (replaced("first_look", lambda first: [*first[:-1], float("inf")]), "must be finite"),
+        (replaced("precision", lambda rows: rows[:-1]), f"a precision of {SIZE} x {SIZE}"),
+        (replaced("precision", lambda rows: [rows[0][:-1], *rows[1:]]), "holds no ranking prior"),
+        (replaced("precision", lambda rows: [[float("nan")] * SIZE, *rows[1:]]), "must be finite"),
+        (replaced("precision", lopsided), "symmetric and positive definite"),
+        (content(precision=np.zeros((SIZE, SIZE)).tolist()), "symmetric and positive definite"),
+        (content(precision=(-np.eye(SIZE)).tolist()), "symmetric and positive definite"),
+        (content(precision=np.ones((SIZE, SIZE)).tolist()), "symmetric and positive definite"),
+    ],
+)
+def test_what_is_no_prior_is_refused_in_one_line(tmp_path: Path, damaged: object, message: str) -> None:
+    path = write(tmp_path / "prior.json", damaged)
+    with pytest.raises(ConfigurationError) as refusal:
+        load_general(path)
+
+    assert message in refusal.value.detail
+    assert refusal.value.detail.startswith(str(path))
+    assert "\n" not in refusal.value.detail
+
+
+def test_what_cannot_be_read_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{broken", encoding="utf-8")
+    (tmp_path / "empty.json").touch()
+    (tmp_path / "latin.json").write_bytes(b"\xff{}")
+    for name in ("absent.json", "broken.json", "empty.json", "latin.json", "."):
+        with pytest.raises(ConfigurationError, match="holds no ranking prior") as refusal:
+            load_general(tmp_path / name)
+        assert "\n" not in refusal.value.detail
+
+
+def test_the_setting_names_the_file(
+    application: Application, addresses: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "prior.json", content())
+    monkeypatch.setenv("ENGRAM_RANKING_PRIOR", str(path))
+    services = Application(Settings(_env_file=None), addresses)
+    assert services.priors.general.name == load_general(path).name != application.priors.general.name
+    services.close()
+
+
+def test_a_file_that_is_none_is_found_out_before_the_first_request(
+    application: Application, addresses: Servers, tmp_path: Path
+) -> None:
+    wrong = application.settings.model_copy(update={"ranking_prior": tmp_path / "absent.json"})
+    services = Application(wrong, addresses)
+    services.embedder, services.language = application.embedder, application.language
+    with pytest.raises(ConfigurationError, match="absent"):
+        services.warm_up()
+    services.close()

@@ -1,0 +1,109 @@
+"""The published stop's weights as a file, and a cross-encoder as a folder."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError
+from engram.core.planning.feedback_stop import Network
+from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
+from engram.providers.stop_weights import COSINE, CrossEncoder, StopWeights, load_stop, stop_as_json
+from engram.runtime.container import Application, Servers
+
+
+def written(path: Path, **changed: Any) -> Path:
+    plain = stop_as_json(StopWeights(Network(np.array([-1.0, 0.5, 2.0])), COSINE, ("some",)))
+    path.write_text(json.dumps(plain | changed), encoding="utf-8")
+    return path
+
+
+def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
+    found = load_stop(written(tmp_path / "stop.json"))
+    assert (found.network.direct.tolist(), found.relevance, found.fitted) == ([-1.0, 0.5, 2.0], COSINE, ("some",))
+    hidden = {"hidden": [[0.5, 1.0, -2.0], [0.0, 0.25, 3.0]], "out": [1.5, -1.0]}
+    layered = load_stop(written(tmp_path / "layered.json", **hidden))
+    again = stop_as_json(layered)
+    assert {name: again[name] for name in hidden} == hidden
+    shipped = load_stop()
+    assert shipped.relevance == COSINE
+    assert shipped.fitted
+    assert (shipped.network.direct[1:] != 0).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"features": ["bias"]},
+        {"mean": [1, 2]},
+        {"mean": [1, 2, float("nan")]},
+        {"hidden": [[1, 2]], "out": [1]},
+        {"hidden": [[1, 2, 3]]},
+    ],
+)
+def test_what_holds_no_weights_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="holds no weights of a stop"):
+        load_stop(written(tmp_path / "stop.json", **wrong))
+    with pytest.raises(ConfigurationError, match="holds no weights of a stop"):
+        load_stop(tmp_path / "none.json")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small cross-encoder with random weights."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(3)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    path = tmp_path_factory.mktemp("models") / "tiny-cross"
+    BertForSequenceClassification(BertConfig(vocab_size=30522, num_labels=1, **shape)).save_pretrained(path)
+    shutil.copy(open_model(DEFAULT_MODEL).path / "tokenizer.json", path)
+    settings = {"tokenizer_class": "BertTokenizer", "model_max_length": 64}
+    (path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    return path
+
+
+def test_a_cross_encoder_reads_question_and_text_together(folder: Path) -> None:
+    cross = CrossEncoder(folder)
+    texts = ["Marie Curie was born in Warsaw.", "Tokyo lies on Tokyo Bay."]
+    scores = cross.score("Where was Marie Curie born?", texts)
+    assert all(0.0 < score < 1.0 for score in scores)
+    assert scores == pytest.approx(
+        [cross.score("Where was Marie Curie born?", [text])[0] for text in texts], abs=1e-5
+    )
+    assert cross.score("Where?", texts) != pytest.approx(scores, abs=1e-7)
+    assert cross.score("Where?", []) == []
+    assert cross.name.startswith("tiny-cross ")
+
+
+def test_what_is_no_cross_encoder_is_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"has no config\.json"):
+        CrossEncoder(tmp_path)
+    several = shutil.copytree(folder, tmp_path / "several")
+    (several / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        CrossEncoder(several)
+
+
+def test_weights_and_what_tells_relevance_go_together(
+    folder: Path, tmp_path: Path, application: Application, addresses: Servers, settings: Settings
+) -> None:
+    def classifier(**changed: Any) -> Any:
+        other = Application(settings.model_copy(update=changed), addresses)
+        other.__dict__.update(embedder=application.embedder, language=application.language)
+        try:
+            return other.classifier
+        finally:
+            other.close()
+
+    with pytest.raises(ConfigurationError, match="engram fit-stop"):
+        classifier(cross_encoder=folder)
+    fitted = written(tmp_path / "stop.json", relevance=CrossEncoder(folder).name)
+    with pytest.raises(ConfigurationError, match="engram fit-stop"):
+        classifier(stop_weights=fitted)
+    assert classifier(cross_encoder=folder, stop_weights=fitted)

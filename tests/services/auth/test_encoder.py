@@ -1,0 +1,332 @@
+"""Two encoders of one dimension over one database: each serves its own collections, and refuses the other's."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+import structlog
+from fastapi.testclient import TestClient
+
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError, EmbeddingSpaceMismatchError
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from engram.services.auth.scope import Scope
+from engram.services.learning.incoming_verdict import Verdict
+from engram.services.retrieval.query import Query
+from engram.services.revocation.past_copy import PastCopy
+from tests.conftest import CURIE
+from tests.support import state, undo
+from tests.support.databases import application_on
+from tests.support.encoder import Turned
+from tests.support.jobs import make_due, run_again
+from tests.support.twins import born
+
+QUESTION = "Which river is the longest of its country?"
+RIVER = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
+REASON = r"holds vectors of all-MiniLM-L6-v2 \(\w{12}\), but this process runs turned \(7{12}\)\. Run the first"
+
+
+@pytest.fixture(scope="module")
+def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """The first of two."""
+    with application_on(own, settings, application) as services:
+        yield services
+
+
+@pytest.fixture(scope="module")
+def other(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """The second, with another encoder."""
+    with application_on(own, settings, application, Turned(application.embedder)) as services:
+        yield services
+
+
+@pytest.fixture
+def held(application: Application, collection: str) -> str:
+    """A collection of the first."""
+    return born(application, collection)
+
+
+def ask(application: Application, name: str, **more: Any) -> UUID:
+    return application.serving.query(Query(text=QUESTION, scope=application.access.scope(name), **more)).query_id
+
+
+def verdict(application: Application, name: str, query_id: UUID, *expansions: Expansion) -> Verdict:
+    scope = application.access.scope(name)
+    return Verdict(
+        query_id=query_id, scope=scope, partial=True, supporting_passages=("vistula",), expansions=expansions
+    )
+
+
+def judged(application: Application, name: str, *expansions: Expansion) -> int:
+    """An event that waits for a worker."""
+    said = verdict(application, name, ask(application, name), *expansions)
+    return application.feedback.accept(said, uuid4().hex).event.id
+
+
+def rows(application: Application) -> Mapping[str, int]:
+    """How many each table has."""
+    with application.database.read() as reader:
+        tables = reader.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        return {table: reader.scalar(f'SELECT count(*) FROM "{table}"') for (table,) in tables}
+
+
+def vectors(application: Application, name: str) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+    return {
+        row["external_id"]: np.array(row["embedding"].strip("[]").split(","), dtype=np.float64)
+        for row in state.rows(application, name, "passage")
+    }
+
+
+def test_each_serves_its_own(application: Application, other: Application, held: str) -> None:
+    """All cosines are the same in both spaces, so both answer alike, and neither would with the other's vectors."""
+    beside = born(other, f"{held}-beside")
+    answers = []
+
+    for services, name in ((application, held), (other, beside)):
+        scope = services.access.scope(name)
+        assert scope.collection.encoder == services.encoder.id
+        found = vectors(services, name)
+        texts = [f"{passage['title']}. {passage['text']}" for passage in CURIE]
+        for passage, vector in zip(CURIE, services.embedder.embed(texts), strict=True):
+            np.testing.assert_allclose(found[passage["id"]], vector, atol=1e-6)
+        answer = services.serving.query(Query(text=QUESTION, scope=scope))
+        answers.append({passage.passage_id: passage.score for passage in answer.passages})
+        event = judged(services, name, RIVER)
+        assert services.learn.apply(scope.collection.id, [event]) == 1
+        assert services.runner.run_ready() == 0
+        undo.assert_verified(services, name)
+    assert answers[0] == pytest.approx(answers[1], abs=1e-6)
+    assert list(answers[0]) == list(answers[1])
+
+
+REFUSED: dict[str, Callable[[Application, Scope], object]] = {
+    "a query": lambda app, scope: app.serving.query(Query(text=QUESTION, scope=scope)),
+    "a query by words": lambda app, scope: app.serving.query(Query(text=QUESTION, scope=scope, strategy="lexical")),
+    "a comparison": lambda app, scope: app.compare.compare(*[Query(text=QUESTION, scope=scope)] * 2),
+    "an expansion": lambda app, scope: app.expand.expand(scope, QUESTION, ["prf"]),
+    "dense retrieval": lambda app, scope: app.dense.search(scope, QUESTION, 3),
+    "what a sentence is near to": lambda app, scope: app.explain.sentence(scope, 1, QUESTION),
+    "new keys": lambda app, scope: app.rekey.request(scope, "title"),
+    "passages": lambda app, scope: state.staged(app, scope.collection.name, *CURIE),
+    "a verdict with expansions": lambda app, scope: app.feedback.accept(
+        Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
+    ),
+    "a submitted verdict with expansions": lambda app, scope: app.intake.submit(
+        Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
+    ),
+}
+
+
+@pytest.mark.parametrize("use", REFUSED)
+def test_what_embeds_is_refused_and_nothing_is_written(other: Application, held: str, use: str) -> None:
+    before = rows(other)
+    with pytest.raises(EmbeddingSpaceMismatchError, match=rf"^Collection '{held}' {REASON}"):
+        REFUSED[use](other, other.access.scope(held))
+    assert rows(other) == before
+
+
+def test_what_embeds_nothing_goes_on(application: Application, other: Application, held: str) -> None:
+    events = [judged(application, held, RIVER), judged(application, held)]
+    application.learn.apply(application.access.scope(held).collection.id, events)
+    scope = other.access.scope(held)
+    (sentence, *_) = state.all_sentences(other, held)
+
+    assert other.ingest.passage(scope, "vistula")[0].title == "Vistula"
+    assert held in {found.name for found in other.ingest.collections(None, 1_000)}
+    assert other.explain.sentence(scope, sentence).channels
+    assert other.ask.episode(scope, ask(application, held)).judged == 0
+    assert other.evolve.evolve(scope) is not None
+    assert other.key_view.view(scope, "vistula", 10)
+    assert other.evolve.roll_back(scope, 0).generation == 0
+    assert other.lift.lift(scope, since=None, before=None, baseline=None)
+    assert other.serving.configure(scope, {"serving": "shadow"}).serving == "shadow"
+    assert other.feedback.event(scope, events[1]).event.status == "applied"
+    undo.assert_verified(other, held)
+    assert other.revoke.revoke(scope, events[1]).status == "revoked"
+    other.ingest.delete_passage(scope, "tokyo")
+    undo.assert_verified(other, held)
+    other.forget.reset(scope)
+    other.ingest.delete_collection(scope)
+
+
+def test_a_verdict_that_brings_no_text_is_taken_and_applied_by_either(
+    application: Application, other: Application, held: str
+) -> None:
+    said = verdict(other, held, ask(application, held))
+    assert other.feedback.accept(said, uuid4().hex, wait=True).event.status == "applied"
+    undo.assert_verified(application, held)
+
+
+def open_job(application: Application, name: str) -> dict[str, Any]:
+    (job,) = [row for row in state.rows(application, name, "job") if row["status"] in {"queued", "running"}]
+    return job
+
+
+@pytest.mark.parametrize("kind", ["ingest", "rekey"])
+def test_a_job_waits_for_a_worker_with_the_encoder(
+    application: Application, other: Application, held: str, kind: str
+) -> None:
+    scope = application.access.scope(held)
+    if kind == "ingest":
+        job_id = state.staged(application, held, {**CURIE[0], "text": "Marie Curie lived in Paris."})
+    else:
+        job_id = application.rekey.request(scope, "title")
+    before = vectors(application, held)
+
+    for _ in range(7):  # more than the tries that fail a job
+        assert run_again(other, other.runner) == 0
+    waiting = open_job(application, held)
+    assert (waiting["status"], waiting["attempts"], waiting["created"]) == ("queued", 0, 0)
+    assert waiting["error"].startswith(f"Collection '{held}' holds vectors of all-MiniLM-L6-v2")
+    assert datetime.fromisoformat(waiting["due_at"]) > datetime.now(UTC)
+    np.testing.assert_equal(vectors(application, held), before)
+
+    make_due(application)
+    assert application.runner.run_ready() == 1
+    job = application.jobs.job(scope, job_id)
+    assert (job.status, job.error) == ("succeeded", None)
+    assert vectors(application, held)["curie"].tolist() != before["curie"].tolist()
+
+
+def test_expansions_wait_for_a_worker_with_the_encoder(
+    application: Application, other: Application, held: str
+) -> None:
+    with_text, without = judged(application, held, RIVER), judged(application, held)
+    target = application.access.scope(held).collection.id
+
+    assert other.learn.apply(target, [with_text, without]) == 1
+    assert state.event_statuses(application, held) == {with_text: "pending", without: "applied"}
+    waiting = application.feedback.event(application.access.scope(held), with_text).event
+    assert (waiting.attempts, waiting.status) == (0, "pending")
+    assert waiting.error is not None
+    assert waiting.error.startswith(f"Collection '{held}' holds vectors of all-MiniLM-L6-v2")
+
+    last = judged(application, held)
+    assert other.learn.apply_overdue(0.0, 1) == 1  # that which it cannot embed is not in the way of what it can
+    assert state.event_statuses(application, held)[last] == "applied"
+    assert other.learn.apply_overdue(0.0, 10) == 0
+
+    assert application.learn.apply_overdue(0.0, 10) == 1
+    applied = application.feedback.event(application.access.scope(held), with_text).event
+    assert (applied.status, applied.error) == ("applied", None)
+    undo.assert_verified(application, held)
+
+
+def test_a_copy_is_of_its_encoder_whoever_makes_it(application: Application, other: Application, held: str) -> None:
+    scope = application.access.scope(held)
+    application.learn.apply(scope.collection.id, [judged(application, held)])
+    job_id = other.past.request(scope, datetime.now(UTC), f"{held}-copy")
+    assert other.runner.run_ready() == 1
+    job = other.jobs.job(scope, job_id)
+    assert job.status == "succeeded", job.error
+
+    assert application.access.scope(f"{held}-copy").collection.encoder == application.encoder.id
+    assert ask(application, f"{held}-copy")
+    with pytest.raises(EmbeddingSpaceMismatchError):
+        ask(other, f"{held}-copy")
+
+
+def test_a_copy_that_needs_text_embedded_waits(application: Application, other: Application, held: str) -> None:
+    scope = application.access.scope(held)
+    event = judged(application, held, RIVER)
+    application.learn.apply(scope.collection.id, [event])
+    then = datetime.now(UTC)
+    application.revoke.revoke(scope, event)  # the last that brought this unit, which goes with it
+    other.past.request(scope, then, f"{held}-copy")
+
+    assert other.runner.run_ready() == 0
+    assert "holds vectors of all-MiniLM-L6-v2" in open_job(application, held)["error"]
+    make_due(application)
+    assert application.runner.run_ready() == 1
+    (made,) = [row["result"] for row in state.rows(application, held, "job") if row["kind"] == "replay"]
+    assert PastCopy(**made).events_restored == 1
+    undo.assert_verified(application, f"{held}-copy")
+
+
+def test_the_start_names_what_it_cannot_serve(application: Application, other: Application, held: str) -> None:
+    beside = born(other, f"{held}-beside")
+
+    def named(services: Application) -> str:
+        with structlog.testing.capture_logs() as logs:
+            services.warm_up()
+        return " ".join(" ".join(line["collections"]) for line in logs if "other encoders" in line["event"])
+
+    assert f"{held} (all-MiniLM-L6-v2)" in named(other)
+    assert beside not in named(other)
+    assert f"{beside} (turned)" in named(application)
+    assert f"{held} (" not in named(application)
+    for services, name in ((application, held), (other, beside)):
+        services.ingest.delete_collection(services.access.scope(name))
+
+
+def test_vectors_of_another_dimension_end_the_start_with_a_line(
+    application: Application, own: Servers, settings: Settings
+) -> None:
+    class Narrow(Turned):
+        def __init__(self) -> None:
+            super().__init__(application.embedder)
+            self.model, self.dimension = "narrow", 8
+
+    with (
+        application_on(own, settings, application, Narrow()) as services,
+        pytest.raises(
+            ConfigurationError, match=r"^narrow gives 8-dimensional.*ENGRAM_EMBEDDING_DIMENSION is 384\.$"
+        ),
+    ):
+        services.warm_up()
+    said = settings.model_copy(update={"embedding_dimension": 8})
+    with (
+        application_on(own, said, application, Narrow()) as services,
+        pytest.raises(
+            ConfigurationError, match=r"^The database was migrated for 384-dimensional vectors, but narrow"
+        ),
+    ):
+        services.warm_up()
+
+
+def test_a_client_is_told_by_a_problem_of_its_own(other: Application, held: str) -> None:
+    http = TestClient(create_app(other), raise_server_exceptions=False)
+    for response in (
+        http.post("/query", json={"query": QUESTION, "collection": held}),
+        http.post("/passages", params={"collection": held}, json={"passages": [{"id": "a", "text": "A."}]}),
+        http.post(
+            "/passages",
+            params={"collection": held},
+            content=b'{"id": "a", "text": "A."}\n',
+            headers={"content-type": "application/x-ndjson"},
+        ),
+    ):
+        problem = response.json()
+        assert (response.status_code, problem["type"]) == (409, "urn:engram:problem:embedding-space-mismatch")
+        assert problem["title"] == "The collection is of another encoder"
+        assert "all-MiniLM-L6-v2" in problem["detail"]
+        assert "turned (777777777777)" in problem["detail"]
+    shown = http.get(f"/collections/{held}").json()
+    assert shown["encoder"]["model"] == "all-MiniLM-L6-v2"
+    assert len(shown["encoder"]["fingerprint"]) == 64
+    assert http.delete(f"/collections/{held}").status_code == 204
+
+
+def test_a_collection_made_anew_under_the_name_is_not_taken_for_the_one_before(
+    application: Application, other: Application, own: Servers, settings: Settings, held: str
+) -> None:
+    """A process remembers a scope, and with it the encoder of a collection that is gone."""
+    with application_on(own, settings, application, other.embedder) as remembering:
+        http = TestClient(create_app(remembering), raise_server_exceptions=False)
+        assert http.get(f"/collections/{held}").status_code == 200
+        other.ingest.delete_collection(other.access.scope(held))
+        born(other, held)
+        body = {
+            "query_id": str(ask(other, held)),
+            "collection": held,
+            "supporting_passages": ["vistula"],
+            "expansions": [{"method": RIVER.method, "text": RIVER.text}],
+            "wait": True,
+        }
+        told = http.post("/feedback", json=body, headers={"Idempotency-Key": uuid4().hex})
+        assert (told.status_code, told.json().get("status")) == (200, "applied")

@@ -1,0 +1,108 @@
+"""What a name is resolved to, and what becomes of a scope whose collection was deleted meanwhile."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import cached_property
+from uuid import uuid4
+
+import pytest
+
+from engram.context.errors import NotFoundError
+from engram.runtime.container import Application
+from engram.services.auth.scope import LOCAL, AccessService, Principal, Scope
+from engram.services.learning.incoming_verdict import Verdict
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection
+from tests.conftest import CURIE, Ingest, Scoped
+
+NOW = datetime.now(UTC)
+USES: dict[str, Callable[[Application, Scope], object]] = {
+    "re-key": lambda app, scope: app.rekey.request(scope, "title"),
+    "re-key by a key": lambda app, scope: app.rekey.request(scope, "title", "once"),
+    "look at a job": lambda app, scope: app.jobs.job(scope, uuid4()),
+    "cancel a job": lambda app, scope: app.jobs.cancel(scope, uuid4()),
+    "delete": lambda app, scope: app.ingest.delete_collection(scope),
+    "delete a passage": lambda app, scope: app.ingest.delete_passage(scope, "curie"),
+    "revoke": lambda app, scope: app.revoke.revoke(scope, 1),
+    "revoke many": lambda app, scope: app.revoke.request(scope),
+    "evolve": lambda app, scope: app.evolve.evolve(scope),
+    "roll back": lambda app, scope: app.evolve.roll_back(scope, 0),
+    "where keys stand": lambda app, scope: app.evolve.standing(scope),
+    "set a judge": lambda app, scope: app.judges.set(scope, "a", share=0.1),
+    "configure": lambda app, scope: app.serving.configure(scope, {"serving": "shadow"}),
+    "lift": lambda app, scope: app.lift.lift(scope, since=None, before=None, baseline=None),
+    "retry": lambda app, scope: app.feedback.retry(scope, 1),
+    "retry all": lambda app, scope: app.feedback.retry_all(scope),
+    "judge": lambda app, scope: app.feedback.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),
+    "forget": lambda app, scope: app.forget.reset(scope),
+    "verify": lambda app, scope: app.verify.verify(scope),
+    "replay": lambda app, scope: app.past.request(scope, NOW),
+}
+
+
+def test_a_name_is_resolved_to_the_collection_and_who_asks(application: Application, curie: str) -> None:
+    with application.database.read() as reader:
+        stored = collections.find(reader, curie)
+    other = Principal("ada", "local")
+
+    assert application.access.scope(curie) == Scope(LOCAL, stored)
+    assert application.access.scope(curie, other) == Scope(other, stored)
+
+
+def test_a_name_of_nothing_is_an_error(application: Application, collection: str) -> None:
+    with pytest.raises(NotFoundError, match=f"There is no collection '{collection}'"):
+        application.access.scope(collection)
+
+
+def test_an_opening_makes_what_is_not_there_and_finds_what_is(application: Application, collection: str) -> None:
+    opening = application.access.opening(collection)
+    with application.database.write() as writer:
+        made = opening.open(writer, application.encoder)
+    with application.database.write() as writer:
+        found = opening.open(writer, application.encoder)
+
+    assert (made.created, found.created) == (True, False)
+    assert made.collection.id == found.collection.id == application.access.scope(collection).collection.id
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_was_deleted_meanwhile_is_gone_and_its_name_stands_for_nothing_else(
+    application: Application, curie: str, ingest: Ingest, scoped: Scoped, use: str
+) -> None:
+    scope = scoped(curie)
+    application.ingest.delete_collection(scope)
+    ingest(*CURIE)
+    another = scoped(curie)
+
+    with pytest.raises(NotFoundError):
+        USES[use](application, scope)
+
+    assert another.collection.id > scope.collection.id
+    assert scoped(curie) == another
+
+
+def services() -> Iterator[type]:
+    """The class of every service that the application has."""
+    for made in vars(Application).values():
+        if isinstance(made, cached_property):
+            of = inspect.get_annotations(made.func)["return"]
+            if inspect.isclass(of) and of.__module__.startswith("engram.services.") and of is not AccessService:
+                yield of
+
+
+def named(service: type) -> list[str]:
+    """Parameters of the service's public methods that may be a collection's name."""
+    methods = [method for name, method in inspect.getmembers(service, inspect.isfunction) if name[0] != "_"]
+    return [
+        f"{method.__qualname__}({parameter})"
+        for method in methods
+        for parameter, of in inspect.get_annotations(method).items()
+        if parameter in {"collection", "name"} and of not in {int, Collection}
+    ]
+
+
+def test_no_service_takes_the_name_of_a_collection() -> None:
+    found = list(services())
+    assert len(found) > 15
+    assert [parameter for service in found for parameter in named(service)] == []

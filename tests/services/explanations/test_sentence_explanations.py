@@ -1,0 +1,116 @@
+"""Memories as they stand, beside the vectors they began as; and what they count for without their gate."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from engram.cli.evaluate_command import varied
+from engram.evaluation.learning_variations import Variation
+from engram.runtime.container import Application, Servers
+from engram.services.retrieval.answer_trace import Trace
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import as_asked
+from tests.support.state import given_episode, judge, sentences
+
+BORN = "Marie Curie was born in Warsaw in 1867."
+FOUND = "Marie Curie discovered polonium in 1898."
+QUESTION = "Where was Marie Curie born?"
+
+
+def teach(application: Application, name: str, time_constraint: str | None = None) -> dict[str, int]:
+    """One verdict: born supported, discovered rejected."""
+    ids = sentences(application, name, "curie")
+    query_id = given_episode(application, name, QUESTION, [ids[BORN], ids[FOUND]], time_constraint)
+    judge(application, name, query_id, [ids[BORN]], wait=True)
+    return ids
+
+
+def asked(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
+    scope = application.access.scope(name)
+    query = Query(text=text, scope=scope, include=frozenset({"trace"}), sufficiency="none")
+    served = as_asked(query)
+    policy = replace(served.profile.policy, gated=not ungated)
+    answer = application.ask.query(query, replace(served, profile=replace(served.profile, policy=policy)))
+    assert answer.trace is not None
+    return answer.trace
+
+
+def perplexities(trace: Trace) -> dict[str, float]:
+    return {sentence.text: sentence.task_perplexity for hop in trace.hops for sentence in hop.sentences}
+
+
+def test_what_no_verdict_touched_stands_at_its_base(application: Application, curie: str) -> None:
+    ids = sentences(application, curie, "curie")
+    states = application.explain.memories(application.access.scope(curie), [*ids.values(), 2**40])
+    assert states.keys() == set(ids.values())
+    for text, sentence in ids.items():
+        task, time = states[sentence]["task"], states[sentence]["time"]  # both sentences name a year
+        assert (task.text, task.perplexity, task.update_count) == (text, 1.0, 0)
+        np.testing.assert_array_equal(task.vector, task.base)
+        assert not np.array_equal(task.base, time.base)
+
+
+def test_a_verdict_moves_memories_and_leaves_their_bases(application: Application, curie: str) -> None:
+    ids = sentences(application, curie, "curie")
+    before = application.explain.memories(application.access.scope(curie), list(ids.values()))
+    teach(application, curie)
+    after = application.explain.memories(application.access.scope(curie), list(ids.values()))
+    towards = application.embedder.embed([QUESTION])[0]
+    moved = {text: after[ids[text]]["task"] for text in (BORN, FOUND)}
+    for text, state in moved.items():
+        np.testing.assert_array_equal(state.base, before[ids[text]]["task"].base)
+        assert state.perplexity < 1
+        assert state.update_count == 1
+    assert towards @ moved[BORN].vector > towards @ moved[BORN].base
+    assert towards @ moved[FOUND].vector < towards @ moved[FOUND].base
+    untimed = after[ids[BORN]]["time"]  # the question names no time
+    assert (untimed.perplexity, untimed.update_count) == (1.0, 0)
+
+
+@pytest.mark.parametrize("text", [QUESTION, "in which city was the chemist born?"], ids=["entities", "no entities"])
+def test_ungated_memories_count_in_full(application: Application, curie: str, text: str) -> None:
+    teach(application, curie)
+    gated, ungated = (perplexities(asked(application, curie, text, ungated=value)) for value in (False, True))
+    # π / (π + R) of it is gone after one verdict: R / (1 + R) + Q is left.
+    assert gated[BORN] == pytest.approx(0.5 / 1.5 + 0.001)
+    assert ungated[BORN] == 0
+    others = {text: value for text, value in ungated.items() if text not in {BORN, FOUND}}
+    assert others
+    assert set(others.values()) == {1.0}
+
+
+def test_ungated_times_count_in_full(application: Application, curie: str) -> None:
+    teach(application, curie, "1867")
+    text = f"{QUESTION} In 1867?"
+    times = {
+        ungated: {
+            sentence.text: sentence.time_perplexity
+            for hop in asked(application, curie, text, ungated=ungated).hops
+            for sentence in hop.sentences
+        }
+        for ungated in (False, True)
+    }
+    assert 0 < times[False][BORN] < 1
+    assert times[True][BORN] == 0
+
+
+def test_ungated_supports_count_in_full(application: Application, curie: str) -> None:
+    teach(application, curie)
+    gated, ungated = (asked(application, curie, QUESTION, ungated=value).recalled for value in (False, True))
+    assert [row.support for row in gated] == [pytest.approx(1 / 1.5)]
+    assert [row.support for row in ungated] == [1.0]
+    assert ungated[0].prior > gated[0].prior
+
+
+def test_a_memory_that_no_verdict_moved_counts_for_nothing_gated_or_not(
+    application: Application, addresses: Servers, curie: str
+) -> None:
+    services = varied(application, addresses, Variation("x", frozen=frozenset({"task"})))
+    answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(curie)))
+    ids = sentences(services, curie, "curie")
+    judge(services, curie, answer.query_id, [ids[BORN]], wait=True, key=f"frozen-{uuid4()}")
+    seen = perplexities(asked(services, curie, QUESTION, ungated=True))
+    services.close()
+    assert set(seen.values()) == {1.0}

@@ -1,0 +1,118 @@
+"""New names that mean entities: joined by alias or by similarity in their neighbourhood, and taken apart again."""
+
+from engram.runtime.container import Application
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_search import Wanted
+from engram.services.facts.fact_service import Stated
+from tests.services.facts.test_facts import rows, state, triple
+from tests.services.facts.test_facts import scope as scope  # noqa: PLC0414
+from tests.support import state as stored
+from tests.support import undo
+
+
+def merges(application: Application, scope: Scope) -> list[tuple[str, str]]:
+    return [
+        (row["judge"], row["reason"])
+        for row in stored.rows(application, scope.collection.name, "fact_event")
+        if row["kind"] == "merge"
+    ]
+
+
+def test_a_name_joins_what_is_called_alike_and_told_of_beside_it(application: Application, scope: Scope) -> None:
+    full, short = state(
+        application,
+        scope,
+        "a",
+        triple("Edward James Solomon", "employer", "Acme"),
+        triple("Ed Solomon", "spouse", "Cynthia Cleese"),
+    )
+    one, other = rows(application, scope, full, short)
+    assert one.subject_id == other.subject_id
+    ((judge, reason),) = merges(application, scope)
+    assert judge == "alignment"
+    assert reason.startswith("similarity 0.")
+    undo.assert_verified(application, scope.collection.name)
+    assert application.join.split(scope, one.subject_id) == 1
+    apart = rows(application, scope, full, short)
+    assert apart[0].subject_id != apart[1].subject_id
+    assert application.align.every(scope) == []  # what was taken apart stays so
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_namesakes_and_strangers_stay_apart(application: Application, scope: Scope) -> None:
+    state(application, scope, "a", triple("Edward James Solomon", "employer", "Acme"))
+    state(application, scope, "b", triple("Ed Solomon", "employer", "Globex"))  # elsewhere
+    state(
+        application,
+        scope,
+        "c",
+        triple("George II of Ruritania", "father", "George I"),
+        triple("George III of Ruritania", "father", "George II"),
+    )
+    state(
+        application,
+        scope,
+        "d",
+        triple("Thomas Carr", "date of birth", "1900"),
+        triple("Thomas A. Carr", "date of birth", "1950"),
+    )
+    assert merges(application, scope) == []
+
+
+def test_names_that_one_sentence_tells_apart_are_two(application: Application, scope: Scope) -> None:
+    words = "Ann is the daughter of Edward James Solomon and the sister of Ed Solomon."
+    said = [triple("Ann", "father", "Edward James Solomon"), triple("Ann", "sibling", "Ed Solomon")]
+    application.facts.state(scope, [Stated(one, words) for one in said], source="a")
+    application.facts.state(scope, [Stated(triple("Sir Leo Falk", "father", "Leo Falk"))], source="b")
+    assert merges(application, scope) == []
+    application.facts.state(scope, [Stated(triple("Bea Falk", "spouse", "Sir Ivo Falk"), "Married.")], source="c")
+    both = [
+        Stated(triple("Ivo Falk", "chair", "Acme"), "Chairs."),
+        Stated(triple("Sir Ivo Falk", "is", "old"), "Old."),
+    ]
+    application.facts.state(scope, both, source="c")
+    assert len(merges(application, scope)) == 1
+
+
+def test_another_name_of_one_entity_alone_is_that_entity(application: Application, scope: Scope) -> None:
+    (known,) = state(application, scope, "a", triple("Acme", "also known as", "Consolidated Anvils"))
+    (later,) = state(application, scope, "b", triple("Consolidated Anvils", "chair", "Ana"))
+    assert rows(application, scope, later)[0].subject_id == rows(application, scope, known)[0].subject_id
+    assert merges(application, scope) == [("alignment", "alias")]
+    found = application.fact_search.search(scope, Wanted(question="What is Acme also known as?"))
+    assert found.facts[known].object == "Consolidated Anvils"
+
+
+def test_a_name_that_was_there_first_is_what_a_later_fact_says_it_is(
+    application: Application, scope: Scope
+) -> None:
+    (first,) = state(application, scope, "a", triple("Consolidated Anvils", "chair", "Ana"))
+    (later,) = state(application, scope, "b", triple("Acme", "also known as", "Consolidated Anvils"))
+    assert rows(application, scope, first)[0].subject == rows(application, scope, later)[0].subject == "Acme"
+    state(application, scope, "c", triple("Globex", "also known as", "Consolidated Anvils"))
+    assert merges(application, scope) == [("alignment", "alias")]  # of two, nobody knows which is meant
+
+
+def test_what_came_without_a_look_is_joined_when_asked(application: Application, scope: Scope) -> None:
+    both = triple("Ed Solomon", "spouse", "Cynthia Cleese"), triple("Acme", "chair", "Bea Falk")
+    state(application, scope, "a", *both)
+    (entity,) = (
+        r["id"] for r in stored.rows(application, scope.collection.name, "fact_entity") if r["tail"] == "solomon"
+    )
+    with application.database.write() as writer:
+        writer.execute(
+            "INSERT INTO fact_entity (collection_id, name, bare, tail, surface) "
+            "VALUES (%(c)s, 'edward solomon', 'edward solomon', 'solomon', 'Edward Solomon')",
+            {"c": scope.collection.id},
+        )
+        writer.execute(
+            "UPDATE fact SET object_said = e.id, object_id = e.id FROM fact_entity e WHERE e.collection_id = %(c)s "
+            "AND fact.collection_id = %(c)s AND e.name = 'edward solomon' AND fact.predicate = 'chair'",
+            {"c": scope.collection.id},
+        )
+    (told,) = application.align.every(scope, preview=True)
+    assert {told.joining_name, told.staying_name} == {"Ed Solomon", "Edward Solomon"}
+    assert merges(application, scope) == []
+    assert application.align.every(scope) == [told]
+    assert len(merges(application, scope)) == 1
+    assert entity in {told.joining, told.staying}

@@ -1,0 +1,86 @@
+"""What judges said of facts, revoked by who said it and when, previewed before and counting again after."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from engram.context.errors import InvalidRequestError
+from engram.runtime.container import Application
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_retraction import Criteria
+from engram.services.facts.fact_service import Revision
+from engram.storage.corpus import collections
+from tests.services.facts.test_facts import rows, state, triple
+from tests.services.facts.test_facts import scope as scope  # noqa: PLC0414
+from tests.support import past, undo
+
+VERDICTS = ("close", "confirm", "contradict", "supersede")
+
+
+@pytest.fixture
+def judged(application: Application, scope: Scope) -> list[int]:
+    """Three facts, which two judges spoke of."""
+    facts = state(application, scope, "a", *(triple("Acme", "chair", name) for name in ("Ana", "Ben", "Eve")))
+    said = [Revision("contradict", facts[0]), Revision("close", facts[1])]
+    application.facts.revise(scope, said, judge="crawler", key="1")
+    application.facts.revise(scope, [Revision("confirm", facts[2])], judge="ana", key="2")
+    return facts
+
+
+def test_a_judges_word_is_previewed_revoked_and_restored(
+    application: Application, scope: Scope, judged: list[int]
+) -> None:
+    before = rows(application, scope, *judged)
+    which = Criteria(VERDICTS, judge="crawler")
+    told = application.withdraw.preview(scope, which)
+    assert (told.event, dict(told.kinds)) == (None, {"close": 1, "contradict": 1})
+    assert (told.facts, told.believed, told.doubted) == (2, 1, 0)
+    assert rows(application, scope, *judged) == before
+    done = application.withdraw.revoke_all(scope, which, judge="mod", key="k")
+    assert done.event is not None
+    assert (done.facts, done.believed, list(done.changed)) == (told.facts, told.believed, list(told.changed))
+    after = rows(application, scope, *judged)
+    assert (after[0].belief, after[1].closed_at) == (pytest.approx(2 / 3), None)
+    assert after[2] == before[2]
+    again = application.withdraw.revoke_all(scope, which, judge="mod", key="k")
+    assert again.event is not None
+    assert (again.event.id, again.kinds) == (done.event.id, done.kinds)
+    undo.assert_verified(application, scope.collection.name)
+    application.withdraw.revoke(scope, done.event.id)
+    assert rows(application, scope, *judged) == before
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_a_span_of_time_and_joins(application: Application, scope: Scope, judged: list[int]) -> None:
+    moment = past.now(application)
+    one, other = rows(application, scope, *state(
+        application, scope, "b", triple("Globex", "chair", "Ana"), triple("Initech", "chair", "Ana")
+    ))  # fmt: skip
+    application.join.merge(scope, one.subject_id, [other.subject_id], judge="crawler", key="j")
+    since = Criteria((*VERDICTS, "merge"), since=moment)
+    done = application.withdraw.revoke_all(scope, since, judge="mod", key=None)
+    assert done.kinds == {"merge": 1}
+    assert rows(application, scope, other.id)[0].subject_id == other.subject_id
+    assert done.event is not None
+    application.withdraw.revoke(scope, done.event.id)
+    assert rows(application, scope, other.id)[0].subject_id == one.subject_id
+    undo.assert_verified(application, scope.collection.name)
+    nothing = Criteria(VERDICTS, since=datetime.now(UTC) + timedelta(days=1))
+    assert application.withdraw.revoke_all(scope, nothing, judge="mod", key=None).event is None
+    with pytest.raises(InvalidRequestError):
+        application.withdraw.preview(scope, Criteria(VERDICTS, since=moment, before=moment))
+
+
+def test_a_copy_of_a_moment_when_they_were_revoked_does_without_them(
+    application: Application, scope: Scope, judged: list[int]
+) -> None:
+    done = application.withdraw.revoke_all(scope, Criteria(VERDICTS, judge="crawler"), judge="mod", key=None)
+    then, until = rows(application, scope, *judged), past.now(application)
+    assert done.event is not None
+    application.withdraw.revoke(scope, done.event.id)
+    copy = f"{scope.collection.name}-then"
+    with application.database.read() as reader:
+        source = collections.by_id(reader, scope.collection.id)
+    application.past.make(source, until, copy)
+    assert rows(application, application.access.scope(copy), *judged) == then
+    undo.assert_verified(application, copy)

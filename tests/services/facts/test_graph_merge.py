@@ -1,0 +1,125 @@
+"""A graph of facts merged into another: all that was said, each once, and taken back as one."""
+
+import pytest
+
+from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
+from engram.runtime.container import Application
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_search import Wanted
+from engram.services.facts.fact_service import Revision
+from engram.storage.facts.fact_rows import FactRow
+from tests.services.facts.test_facts import rows, state, triple
+from tests.services.facts.test_facts import scope as scope  # noqa: PLC0414
+from tests.support import state as stored
+from tests.support import undo
+
+
+def believed(application: Application, scope: Scope, graph: str | None = None) -> dict[tuple[str, str], FactRow]:
+    """(Predicate, object) -> the fact of a graph."""
+    found = application.fact_search.search(
+        scope, Wanted(entities=["Acme"], graph=graph, include_closed=True, paths=50, budget=5_000)
+    )
+    return {(row.predicate, row.object): row for row in found.facts.values()}
+
+
+def numbers(row: FactRow) -> tuple[float, float, int, int, str | None]:
+    return row.belief, row.perplexity, row.observations, row.held_until, row.closed_reason
+
+
+def test_in_an_empty_graph_the_same_is_believed(application: Application, scope: Scope) -> None:
+    one, other = state(
+        application, scope, "a", triple("Acme", "chair", "Ana"), triple("Acme", "seat", "Oslo"), graph="g"
+    )
+    application.facts.revise(scope, [Revision("contradict", one), Revision("close", other)], judge="ana", key="1")
+    state(application, scope, "b", triple("Acme", "chair", "Ana"), graph="g")
+    done = application.adopt.merge(scope, "g", judge="ana", key="m")
+    assert (len(done.facts), done.sentences, done.verdicts, done.joins) == (2, 3, 2, 0)
+    there, here = believed(application, scope, "g"), believed(application, scope)
+    assert {name: numbers(row) for name, row in here.items()} == {n: numbers(row) for n, row in there.items()}
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_a_source_that_both_have_counts_once_and_what_cannot_both_hold_competes(
+    application: Application, scope: Scope
+) -> None:
+    application.predicates.declare(scope, "chair", True, None)
+    (own,) = state(application, scope, "a", triple("Acme", "chair", "Ana"))
+    (before,) = rows(application, scope, own)
+    state(application, scope, "a", triple("Acme", "chair", "Ana"), graph="g")
+    application.adopt.merge(scope, "g", judge="ana", key="1")
+    assert rows(application, scope, own)[0].belief == before.belief
+    state(application, scope, "b", triple("Acme", "chair", "Ben"), graph="g")
+    done = application.adopt.merge(scope, "g", judge="ana", key="2")
+    assert (len(done.facts), done.sentences) == (1, 1)
+    assert rows(application, scope, own)[0].belief < before.belief
+    application.withdraw.revoke(scope, done.event.id)
+    assert rows(application, scope, own)[0].belief == before.belief
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_it_is_done_once_and_taken_back_as_one(application: Application, scope: Scope) -> None:
+    (fact,) = state(application, scope, "a", triple("Acme", "seat", "Oslo"))
+    before = {table: stored.rows(application, scope.collection.name, table) for table in ("fact", "fact_entity")}
+    one, other = state(
+        application, scope, "b", triple("Acme", "chair", "Ana"), triple("Globex", "chair", "Eve"), graph="g"
+    )
+    first, second = (row.subject_id for row in rows(application, scope, one, other))
+    application.join.merge(scope, first, [second], judge="ana", key="j")
+    application.facts.revise(scope, [Revision("confirm", one)], judge="ana", key="r")
+    apart = {table: stored.rows(application, scope.collection.name, table) for table in before}
+    done = application.adopt.merge(scope, "g", judge="ana", key="m")
+    assert (len(done.facts), done.sentences, done.verdicts, done.joins) == (2, 2, 1, 1)
+    assert set(believed(application, scope)) == {("seat", "Oslo"), ("chair", "Ana"), ("chair", "Eve")}
+    assert application.adopt.merge(scope, "g", judge="ana", key="m") == done
+    with pytest.raises(IdempotencyConflictError):
+        application.adopt.merge(scope, "g", "h", judge="ana", key="m")
+    again = application.adopt.merge(scope, "g", judge="ana", key="n")
+    assert (again.facts, again.sentences, again.verdicts, again.joins) == ([], 0, 0, 0)
+    undo.assert_verified(application, scope.collection.name)
+    application.withdraw.revoke(scope, done.event.id)
+    assert {table: stored.rows(application, scope.collection.name, table) for table in before} == apart
+    assert rows(application, scope, fact)
+    third = application.adopt.merge(scope, "g", judge="ana", key="o")
+    assert (third.sentences, third.verdicts, third.joins) == (2, 1, 1)
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_what_is_revoked_where_it_was_said_is_revoked_where_it_was_merged(
+    application: Application, scope: Scope
+) -> None:
+    (fact,) = state(application, scope, "a", triple("Acme", "chair", "Ana"), graph="g")
+    (judged,) = application.facts.revise(scope, [Revision("confirm", fact)], judge="ana", key="r")
+    application.adopt.merge(scope, "g", judge="ana", key="m")
+    confirmed = believed(application, scope)["chair", "Ana"].belief
+    application.withdraw.revoke(scope, judged.event.id)
+    assert believed(application, scope)["chair", "Ana"].belief < confirmed
+    for row in stored.rows(application, scope.collection.name, "fact_event"):
+        if row["kind"] == "assert":
+            application.withdraw.revoke(scope, row["id"])
+    assert stored.rows(application, scope.collection.name, "fact_statement") == []
+    assert believed(application, scope) == {}
+
+
+def test_graphs_that_there_are_not_or_that_are_one(application: Application, scope: Scope) -> None:
+    with pytest.raises(NotFoundError):
+        application.adopt.merge(scope, "none", judge="ana", key="1")
+    state(application, scope, "a", triple("Acme", "chair", "Ana"), graph="g")
+    with pytest.raises(InvalidRequestError):
+        application.adopt.merge(scope, "g", "g", judge="ana", key="2")
+    application.adopt.merge(scope, "g", "h", judge="ana", key="3")
+    assert set(believed(application, scope, "h")) == {("chair", "Ana")}
+    assert believed(application, scope) == {}
+
+
+def test_a_source_called_as_a_passage_is_that_passage_and_goes_with_it(
+    application: Application, collection: str
+) -> None:
+    stored.staged(application, collection, {"id": "page", "text": "Ana chairs Acme."})
+    application.runner.run_ready()
+    scope = application.access.scope(collection)
+    state(application, scope, "page", triple("Acme", "chair", "Ana"), graph="g")
+    application.adopt.merge(scope, "g", judge="ana", key="1")
+    assert {row["passage_id"] for row in stored.rows(application, collection, "fact_source")} != {None}
+    application.ingest.delete_passage(scope, "page")
+    for table in ("fact", "fact_source", "fact_statement", "fact_entity"):
+        assert stored.rows(application, collection, table) == []

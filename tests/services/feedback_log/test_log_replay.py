@@ -1,0 +1,170 @@
+"""Random logs, applied by the worker on Postgres, and replayed: both come to the same bytes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engram.core.filter import state_replay as core
+from engram.core.filter.state_replay import Step
+from engram.core.filter.states import Audit
+from engram.runtime.container import Application
+from engram.services.feedback_log import log_replay
+from engram.storage.database import Reader
+from engram.storage.feedback_log import replay_history, stored_outcomes
+from engram.storage.learning import learned_weights, question_supports
+from tests.support import state, undo
+from tests.support.logs import bits
+
+JUDGES = ("careful", "careless", "strict")
+DAYS = ("2026-05-01", "2026-05-02")
+EVERY = 1_000
+"""More than there are of anything."""
+SOME = settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A verdict: question, judge, day and sentences by number."""
+
+    question: int
+    judge: str
+    day: str
+    supporting: list[int]
+    rejected: list[int]
+    examined: float
+    partial: bool
+    retrieval_success: bool | None
+    confidence: float
+    passage: str | None
+
+
+@st.composite
+def said(draw: st.DrawFn) -> Said:
+    named = draw(st.lists(st.integers(0, 8), max_size=4, unique=True))
+    cut = draw(st.integers(0, len(named)))
+    return Said(
+        question=draw(st.integers(0, len(undo.QUESTIONS) - 1)),
+        judge=draw(st.sampled_from(JUDGES)),
+        day=draw(st.sampled_from(DAYS)),
+        supporting=named[:cut],
+        rejected=named[cut:],
+        examined=draw(st.sampled_from([1.0, 0.4, 0.05])),
+        partial=draw(st.booleans()),
+        retrieval_success=draw(st.sampled_from([None, True, False])),
+        confidence=draw(st.sampled_from([1.0, 0.5, 0.01])),
+        passage=draw(st.sampled_from([None, None, "curie", "warsaw"])),
+    )
+
+
+@pytest.fixture
+def judged(application: Application, curie: str) -> str:
+    """A collection some of whose judges count less than others."""
+    application.judges.set(application.access.scope(curie), "careless", share=0.7, contested=0.05, comparisons=2)
+    application.judges.set(application.access.scope(curie), "strict", negative=0.2, share=0.9, contested=0.3)
+    return curie
+
+
+def applied(application: Application, collection: str, log: Iterable[Said], batch: int) -> list[int]:
+    """The events of a log, from nothing, applied by the worker's service in batches."""
+    application.forget.reset(application.access.scope(collection))
+    everything = state.all_sentences(application, collection)
+    passages = list(state.passages(application, collection).values())
+    asked: list[UUID] = [
+        state.given_episode(
+            application,
+            collection,
+            question,
+            everything[number : number + 4],
+            time,
+            ranked=passages,
+            features=state.some_features(len(passages), seed=number),
+        )
+        for number, (question, time) in enumerate(undo.QUESTIONS)
+    ]
+    events = []
+    for one in log:
+        receipt = state.judge(
+            application,
+            collection,
+            asked[one.question],
+            [everything[at] for at in one.supporting],
+            rejected=[everything[at] for at in one.rejected],
+            examined=one.examined,
+            judge=one.judge,
+            partial=one.partial,
+            retrieval_success=one.retrieval_success,
+            confidence=one.confidence,
+            supporting_passages=(one.passage,) if one.passage else (),
+        )
+        events.append(receipt.event.id)
+        state.on_day(application, collection, receipt.event.id, one.day)
+    undo.apply(application, collection, events, batch)
+    return events
+
+
+def untold(steps: Iterable[Step]) -> list[Step]:
+    """Steps of which nothing is recorded but what the verdict said and by which noises."""
+    return [replace(step, recorded=Audit.of(step.observation, step.recorded.channel)) for step in steps]
+
+
+def told(replayed: Iterable[Any]) -> set[Any]:
+    return {bits(row) for done in replayed for row in done.corrected}
+
+
+def assert_replayed(application: Application, collection: str) -> None:
+    """Hold every learned row against a replay of the log that knows none of them."""
+    target = state.collection_id(application, collection)
+    with application.database.snapshot() as reader:
+        sentences = stored_outcomes.judged_sentences(reader, target, 0, EVERY)
+        steps = untold(log_replay.memory_steps(reader, target, sentences))
+        memories = list(core.memories(replay_history.bases(reader, target, sentences), steps))
+        stored = stored_outcomes.stored_memories(reader, target, sentences)
+        assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]
+
+        questions = stored_outcomes.question_ids(reader, target, 0, EVERY)
+        supports = list(core.supports(untold(log_replay.support_steps(reader, target, questions))))
+        known = question_supports.supports_of(reader, target, questions)
+        assert [bits(done.state) for done in supports] == [bits(support) for support in known]
+
+        audit = {bits(row) for event in stored_outcomes.events(reader, target, 0, EVERY) for row in event.audit}
+        assert audit == told(memories) | told(supports)
+        _assert_weights(reader, target, application, log_replay.contradicting(reader, target, questions))
+
+
+def _assert_weights(reader: Reader, target: int, application: Application, contested: set[int]) -> None:
+    for believed in application.priors.priors:
+        learned = learned_weights.find(reader, target, believed)
+        assert bits(learned) == bits(log_replay.belief(reader, target, believed))
+        terms = replay_history.terms(reader, target, believed, 0, EVERY)
+        assert {term.event_id for term in terms if term.contested} == contested & {term.event_id for term in terms}
+        assert (0 if learned is None else learned.events) == sum(term.counted for term in terms)
+
+
+@SOME
+@given(
+    log=st.lists(said(), min_size=1, max_size=10),
+    batch=st.sampled_from([1, 3, 10]),
+    revoked=st.sets(st.integers(0, 9)),
+)
+def test_the_worker_and_a_replay_come_to_the_same_bytes(
+    application: Application, judged: str, log: list[Said], batch: int, revoked: set[int]
+) -> None:
+    events = applied(application, judged, log, batch)
+    assert_replayed(application, judged)
+
+    gone = [event for place, event in enumerate(events) if place in revoked]
+    for event in gone:
+        application.revoke.revoke(application.access.scope(judged), event)
+    assert_replayed(application, judged)
+    after = undo.learned(application, judged)
+
+    undo.forgotten(application, judged)
+    undo.apply(application, judged, [event for event in events if event not in gone], batch)
+    undo.assert_same(after, undo.learned(application, judged))

@@ -1,0 +1,230 @@
+"""Accepting verdicts: once per key, resolved to sentences, parked when they cannot be applied."""
+
+import uuid
+
+import pytest
+
+from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
+from engram.runtime.container import Application
+from engram.services.learning.feedback_service import Receipt
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.storage.feedback_log import audit_rows
+from engram.storage.feedback_log.logged_verdicts import VERSION
+from tests.conftest import Ingest
+from tests.support import state
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture
+def query_id(application: Application, curie: str) -> uuid.UUID:
+    return state.given_episode(application, curie, QUESTION, state.all_sentences(application, curie)[:3])
+
+
+def of_version(application: Application, event: int, version: int) -> None:
+    """Have a verdict be of another version."""
+    with application.database.write() as writer:
+        writer.execute(
+            "UPDATE feedback_event SET version = %(version)s WHERE id = %(event)s",
+            {"version": version, "event": event},
+        )
+
+
+class TestOneKey:
+    def test_the_same_verdict_again_gets_the_first_receipt(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        born = state.all_sentences(application, curie)[0]
+        first = state.judge(application, curie, query_id, [born], key="once", wait=True)
+        learned = state.learned(application, curie)
+        second = state.judge(application, curie, query_id, [born], key="once", wait=True)
+
+        assert second == first
+        assert first.changes
+        assert state.learned(application, curie) == learned
+        assert application.ask.episode(application.access.scope(curie), query_id).judged == 1
+
+    def test_another_verdict_is_refused(self, application: Application, curie: str, query_id: uuid.UUID) -> None:
+        born, discovered, *_ = state.all_sentences(application, curie)
+        state.judge(application, curie, query_id, [born], key="once")
+        with pytest.raises(IdempotencyConflictError, match="once"):
+            state.judge(application, curie, query_id, [discovered], key="once")
+
+        assert len(state.rows(application, curie, "feedback_event")) == 1
+
+    def test_senders_at_once_make_one_event(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        born = state.all_sentences(application, curie)[0]
+        receipts: list[Receipt] = []
+
+        def send() -> None:
+            receipts.append(state.judge(application, curie, query_id, [born], key="once", wait=True))
+
+        state.together(*[send] * 8)
+
+        assert len({receipt.event.id for receipt in receipts}) == 1
+        assert all(receipt.event.status == "applied" and receipt.changes for receipt in receipts)
+        assert len(state.rows(application, curie, "feedback_event")) == 1
+        assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {1}
+        assert application.ask.episode(application.access.scope(curie), query_id).judged == 1
+
+    def test_of_two_verdicts_at_once_one_wins(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        outcomes: list[object] = []
+
+        def send(sentence: int) -> None:
+            try:
+                outcomes.append(state.judge(application, curie, query_id, [sentence], key="once"))
+            except IdempotencyConflictError as error:
+                outcomes.append(error)
+
+        born, discovered, *_ = state.all_sentences(application, curie)
+        state.together(*[lambda: send(born), lambda: send(discovered)] * 4)
+
+        accepted = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
+        assert (len(outcomes), len(accepted)) == (8, 4)
+        assert len({receipt.event.body_hash for receipt in accepted}) == 1
+
+    def test_collections_do_not_share_keys(
+        self, application: Application, curie: str, query_id: uuid.UUID, ingest: Ingest
+    ) -> None:
+        other = f"{curie}-other"
+        state.judge(application, curie, query_id, key="once")
+        ingest({"id": "a", "text": "Bees fly."}, into=other)
+        again = state.judge(application, other, state.given_episode(application, other, "?", []), key="once")
+
+        assert again.event.status == "pending"
+
+
+class TestNaming:
+    def accepted(self, application: Application, collection: str, query_id: uuid.UUID, *names: Named) -> list[int]:
+        verdict = Verdict(query_id=query_id, scope=application.access.scope(collection), supporting=names)
+        event = application.feedback.accept(verdict, uuid.uuid4().hex).event.id
+        return list(application.feedback.event(application.access.scope(collection), event).verdict.supports)
+
+    def test_a_sentence_is_found_by_its_text(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        named = state.sentences(application, curie, "warsaw")
+        lies = named["Warsaw lies on the Vistula."]
+        for text in (
+            "Warsaw lies on the Vistula.",
+            " warsaw  LIES on the vistula",
+            "They say: Warsaw lies on the Vistula, as everyone knows",
+        ):
+            assert self.accepted(application, curie, query_id, Named(passage_id="warsaw", text=text)) == [lies]
+
+    def test_a_longer_text_names_every_sentence_in_it(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        whole = " ".join(state.sentences(application, curie, "warsaw"))
+        found = self.accepted(application, curie, query_id, Named(passage_id="warsaw", text=whole))
+
+        assert found == sorted(state.sentences(application, curie, "warsaw").values())
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            Named(sentence_id=0),
+            Named(sentence_id=2**62),
+            Named(passage_id="none", text="Warsaw lies on the Vistula."),
+            Named(passage_id="warsaw", text="Nothing of the kind."),
+            Named(passage_id="warsaw", text="  "),
+            Named(passage_id="warsaw", text="lies on the"),
+            Named(passage_id="warsaw"),
+            Named(text="Warsaw lies on the Vistula."),
+            Named(),
+        ],
+    )
+    def test_what_names_no_sentence_is_refused(
+        self, application: Application, curie: str, query_id: uuid.UUID, name: Named
+    ) -> None:
+        with pytest.raises(InvalidRequestError, match=r"There is no|has no sentence"):
+            self.accepted(application, curie, query_id, name)
+        assert state.rows(application, curie, "feedback_event") == []
+
+    def test_a_sentence_of_another_collection_is_none(
+        self, application: Application, curie: str, query_id: uuid.UUID, ingest: Ingest
+    ) -> None:
+        other = f"{curie}-other"
+        ingest({"id": "a", "text": "Bees fly."}, into=other)
+        (foreign,) = state.all_sentences(application, other)
+        with pytest.raises(InvalidRequestError, match="no sentence"):
+            self.accepted(application, curie, query_id, Named(sentence_id=foreign))
+
+    def test_a_sentence_cannot_be_both_supported_and_rejected(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        born = state.all_sentences(application, curie)[0]
+        with pytest.raises(InvalidRequestError, match="both"):
+            state.judge(application, curie, query_id, missed=[born], rejected=[born])
+
+    def test_an_unknown_query_is_refused(self, application: Application, curie: str) -> None:
+        with pytest.raises(NotFoundError, match="no query"):
+            state.judge(application, curie, uuid.uuid4())
+
+
+class TestWhatCannotBeApplied:
+    def test_events_on_a_deleted_sentence_pass_it_over(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        born, discovered = state.sentences(application, curie, "curie").values()
+        (vistula,) = state.sentences(application, curie, "vistula").values()
+        event = state.judge(application, curie, query_id, [born, vistula], rejected=[discovered]).event.id
+        application.ingest.delete_passage(application.access.scope(curie), "curie")
+
+        assert application.learn.apply(state.collection_id(application, curie), [event]) == 1
+
+        receipt = application.feedback.event(application.access.scope(curie), event)
+        assert receipt.event.status == "applied"
+        assert {row.sentence_id for row in receipt.changes or []}.isdisjoint({born, discovered})
+        assert vistula in {row.sentence_id for row in receipt.changes or []}
+
+    def test_an_event_of_which_nothing_is_left_is_applied_to_nothing(
+        self, application: Application, curie: str
+    ) -> None:
+        born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
+        query_id = state.given_episode(application, curie, "When was Marie Curie born?", [born], "1867")
+        event = state.judge(application, curie, query_id, [born]).event.id
+        application.ingest.delete_passage(application.access.scope(curie), "curie")
+
+        application.learn.apply(state.collection_id(application, curie), [event])
+
+        assert application.feedback.event(application.access.scope(curie), event).event.status == "applied"
+        assert application.feedback.event(application.access.scope(curie), event).changes == []
+
+    def test_an_event_of_a_version_that_is_not_known_is_parked_and_holds_nobody_back(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        born = state.all_sentences(application, curie)[0]
+        events = [state.judge(application, curie, query_id, [born]).event.id for _ in range(3)]
+        of_version(application, events[1], VERSION + 1)
+        target = state.collection_id(application, curie)
+
+        assert application.learn.apply(target, events) == 2
+        assert state.event_statuses(application, curie)[events[1]] == "pending"
+        for _ in range(application.settings.feedback_max_attempts):
+            assert application.learn.apply(target, events) == 0
+
+        assert state.event_statuses(application, curie) == dict(
+            zip(events, ["applied", "parked", "applied"], strict=True)
+        )
+        parked = application.feedback.page(application.access.scope(curie), status="parked", after=0, limit=9)
+        assert [(event.id, event.attempts, bool(event.error)) for event in parked] == [
+            (events[1], application.settings.feedback_max_attempts, True)
+        ]
+        with application.database.read() as reader:
+            assert audit_rows.read(reader, target, [events[1]]) == {events[1]: []}
+        assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {2}
+
+    def test_waiting_for_such_an_event_ends_with_it_parked(
+        self, application: Application, curie: str, query_id: uuid.UUID
+    ) -> None:
+        born = state.all_sentences(application, curie)[0]
+        of_version(application, state.judge(application, curie, query_id, [born], key="once").event.id, VERSION + 1)
+
+        receipt = state.judge(application, curie, query_id, [born], key="once", wait=True)
+
+        assert (receipt.event.status, receipt.changes) == ("parked", [])

@@ -1,0 +1,346 @@
+"""Judges: noises of their own, and caps on what one of them may move in a day."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from engram.core.ranking.ranking_weights import Model
+from engram.runtime.container import Application
+from tests.support import state, undo
+
+QUESTION = "Where was Marie Curie born?"
+MODELS: tuple[Model, ...] = ("ranking", "enough")
+
+
+def support(application: Application, name: str, sentence: int) -> dict[str, Any]:
+    (row,) = [r for r in state.rows(application, name, "question_support") if r["sentence_id"] == sentence]
+    return row
+
+
+def memory(application: Application, name: str, sentence: int) -> dict[str, Any]:
+    (row,) = [
+        r for r in state.rows(application, name, "sentence_memory", undo.INCIDENTAL) if r["sentence_id"] == sentence
+    ]
+    return row
+
+
+def say(
+    application: Application,
+    name: str,
+    judge: str,
+    sentence: int,
+    target: int,
+    times: int = 1,
+    day: str | None = None,
+) -> list[Any]:
+    """One judge's word on one sentence, said and applied so often; what each changed."""
+    query_id = state.given_episode(application, name, QUESTION, [])
+    changes = []
+    for _ in range(times):
+        named: dict[str, Any] = {"supporting": [sentence]} if target else {"rejected": [sentence]}
+        receipt = state.judge(application, name, query_id, judge=judge, partial=True, **named)
+        if day:
+            state.on_day(application, name, receipt.event.id, day)
+        undo.apply(application, name, [receipt.event.id])
+        changes.append(application.feedback.event(application.access.scope(name), receipt.event.id).changes)
+    return changes
+
+
+@pytest.fixture
+def born(application: Application, curie: str) -> int:
+    return state.all_sentences(application, curie)[0]
+
+
+class TestNoise:
+    def test_a_judge_counts_by_its_own(self, application: Application, curie: str, born: int) -> None:
+        application.judges.set(application.access.scope(curie), "noisy", positive=4.0)
+        (changes,) = say(application, curie, "noisy", born, 1)
+        assert {(row.channel, row.observation_noise, row.gain) for row in changes} == {
+            ("task", 4.0, 0.2),
+            ("recall", 4.0, 0.2),
+        }
+        (others,) = say(application, curie, "other", born, 1)
+        assert {row.observation_noise for row in others} == {application.settings.observation_noise_positive}
+
+    def test_a_verdict_keeps_the_constants_it_was_applied_with(
+        self, application: Application, curie: str, born: int
+    ) -> None:
+        application.judges.set(application.access.scope(curie), "noisy", positive=4.0, share=0.5, comparisons=7)
+        say(application, curie, "noisy", born, 1)
+        application.judges.set(application.access.scope(curie), "noisy", positive=9.0)
+        undo.assert_verified(application, curie)
+        (event,) = state.rows(application, curie, "feedback_event")
+        assert {
+            "observation_noise_positive": 4.0,
+            "observation_noise_negative": application.settings.observation_noise_negative,
+            "process_noise": application.settings.process_noise,
+            "daily_share": 0.5,
+            "contested_share": application.settings.judge_contested_share,
+            "daily_comparisons": 7,
+        }.items() <= event.items()
+
+
+class TestOneMemoryADay:
+    def test_a_repeated_message_does_not_take_over(self, application: Application, curie: str, born: int) -> None:
+        application.judges.set(application.access.scope(curie), "loud", share=0.8)
+        changes = say(application, curie, "loud", born, 1, times=6)
+        gains = [row.gain for rows in changes for row in rows if row.channel == "recall"]
+        assert gains[0] > gains[1] > 0
+        assert gains[2:] == [0.0] * 4
+        assert support(application, curie, born)["support"] == pytest.approx(0.8)
+        still = memory(application, curie, born)
+        say(application, curie, "loud", born, 1)
+        now = memory(application, curie, born)
+        assert (now["vector"], now["perplexity"]) == (still["vector"], still["perplexity"])
+        assert now["update_count"] == still["update_count"] + 1
+        undo.assert_verified(application, curie)
+
+    def test_the_next_day_it_is_heard_again(self, application: Application, curie: str, born: int) -> None:
+        application.judges.set(application.access.scope(curie), "loud", share=0.8)
+        say(application, curie, "loud", born, 1, times=4, day="2026-05-01")
+        before = support(application, curie, born)
+        (late,) = say(application, curie, "loud", born, 1, day="2026-04-30")
+        assert {row.gain for row in late} == {0.0}
+        (fresh,) = say(application, curie, "loud", born, 1, day="2026-05-02")
+        assert all(row.gain > 0 for row in fresh)
+        assert support(application, curie, born)["support"] > before["support"]
+        undo.assert_verified(application, curie)
+
+    def test_each_judge_has_its_own(self, application: Application, curie: str, born: int) -> None:
+        application.judges.set(application.access.scope(curie), "loud", share=0.8)
+        say(application, curie, "loud", born, 1, times=4)
+        (changes,) = say(application, curie, "another", born, 1)
+        assert all(row.gain > 0 for row in changes)
+
+
+class TestContested:
+    def test_one_judge_does_not_undo_what_another_taught(
+        self, application: Application, curie: str, born: int
+    ) -> None:
+        say(application, curie, "honest", born, 1)
+        before = support(application, curie, born)["support"]
+        say(application, curie, "hostile", born, 0, times=20)
+        share = application.settings.judge_contested_share
+        assert support(application, curie, born)["support"] == pytest.approx(before * (1 - share))
+        undo.assert_verified(application, curie)
+
+    def test_nor_raises_what_another_rejected(self, application: Application, curie: str, born: int) -> None:
+        say(application, curie, "honest", born, 0)
+        say(application, curie, "hostile", born, 1, times=20)
+        share = application.settings.judge_contested_share
+        assert support(application, curie, born)["support"] == pytest.approx(share)
+
+    def test_the_first_word_is_no_worse_for_being_contradicted(
+        self, application: Application, curie: str, born: int
+    ) -> None:
+        say(application, curie, "honest", born, 1)
+        say(application, curie, "hostile", born, 0)
+        (again,) = say(application, curie, "honest", born, 1)
+        assert all(row.gain > 0.2 for row in again)
+
+    def test_two_judges_outweigh_one(self, application: Application, curie: str, born: int) -> None:
+        say(application, curie, "hostile", born, 0)
+        (one,) = say(application, curie, "honest", born, 1)
+        (two,) = say(application, curie, "careful", born, 1)
+        share = application.settings.judge_contested_share
+        assert [row.gain for row in one] == pytest.approx([share] * len(one))
+        assert all(row.gain > 0.3 for row in two)
+
+    def test_a_judge_may_change_its_mind(self, application: Application, curie: str, born: int) -> None:
+        say(application, curie, "honest", born, 0)
+        (corrected,) = say(application, curie, "honest", born, 1)
+        assert all(row.gain > 0.3 for row in corrected)
+
+    def test_a_trusted_judge_can_be_let_through(self, application: Application, curie: str, born: int) -> None:
+        application.judges.set(application.access.scope(curie), "editor", share=1.0, contested=1.0)
+        say(application, curie, "honest", born, 1)
+        say(application, curie, "editor", born, 0, times=20)
+        assert support(application, curie, born)["support"] < 0.1
+
+    def test_other_questions_are_no_contradiction(self, application: Application, curie: str, born: int) -> None:
+        say(application, curie, "honest", born, 1)
+        query_id = state.given_episode(application, curie, "What flows into the Baltic Sea?", [])
+        receipt = state.judge(application, curie, query_id, rejected=[born], judge="other", partial=True, wait=True)
+        assert receipt.changes
+        assert all(row.gain > application.settings.judge_contested_share for row in receipt.changes)
+
+
+class TestRanking:
+    def comparisons(
+        self, application: Application, name: str, judge: str, count: int, days: Sequence[str] = ("2026-05-01",)
+    ) -> list[int]:
+        """Events that each teach the ranking something of their own."""
+        passages = list(state.passages(application, name).values())
+        everything = state.all_sentences(application, name)
+        events = []
+        for number in range(count):
+            query_id = state.given_episode(
+                application,
+                name,
+                f"{QUESTION} {number}",
+                everything[:2],
+                ranked=passages,
+                features=state.some_features(len(passages), seed=number),
+            )
+            event = state.judge(application, name, query_id, everything[:1], judge=judge).event.id
+            state.on_day(application, name, event, days[number % len(days)])
+            events.append(event)
+        return events
+
+    def counted(self, application: Application, name: str) -> list[int]:
+        """The events that teach; each model is taught by the same ones."""
+        ranking, enough = (
+            sorted(row["event_id"] for row in state.weight_rows(application, name, model) if row["counted"])
+            for model in MODELS
+        )
+        assert ranking == enough
+        return ranking
+
+    @pytest.mark.parametrize("batch", [1, 3, 8])
+    def test_so_many_verdicts_a_day_teach_it(self, application: Application, curie: str, batch: int) -> None:
+        application.judges.set(application.access.scope(curie), "busy", comparisons=2)
+        days = ("2026-05-01", "2026-05-02")
+        busy = self.comparisons(application, curie, "busy", 8, days)
+        undo.apply(application, curie, busy, batch)
+        assert self.counted(application, curie) == busy[:4]
+        learned = state.learned_weights(application, curie)
+        assert learned is not None
+        assert learned.events == 4
+        undo.assert_verified(application, curie)
+        calm = self.comparisons(application, curie, "calm", 3)
+        undo.apply(application, curie, calm, batch)
+        assert self.counted(application, curie) == [*busy[:4], *calm]
+
+    def test_a_judge_without_any_teaches_nothing(self, application: Application, curie: str) -> None:
+        application.judges.set(application.access.scope(curie), "mute", comparisons=0)
+        undo.apply(application, curie, self.comparisons(application, curie, "mute", 3))
+        assert state.learned_weights(application, curie) is None
+        assert len(state.weight_rows(application, curie)) == 3
+        undo.assert_verified(application, curie)
+
+    def test_once_one_is_revoked_the_next_counts(self, application: Application, curie: str) -> None:
+        application.judges.set(application.access.scope(curie), "busy", comparisons=2)
+        events = self.comparisons(application, curie, "busy", 5)
+        undo.apply(application, curie, events)
+        application.revoke.revoke(application.access.scope(curie), events[0])
+        assert self.counted(application, curie) == events[1:3]
+        undo.assert_verified(application, curie)
+        after = undo.learned(application, curie)
+        undo.forgotten(application, curie)
+        undo.apply(application, curie, events[1:])
+        undo.assert_same(after, undo.learned(application, curie))
+
+    def test_what_goes_against_others_teaches_nothing(self, application: Application, curie: str) -> None:
+        passages = list(state.passages(application, curie).values())
+        first, second, *_ = everything = state.all_sentences(application, curie)
+        query_id = state.given_episode(
+            application,
+            curie,
+            QUESTION,
+            everything[:2],
+            ranked=passages,
+            features=state.some_features(len(passages)),
+        )
+        honest = state.judge(application, curie, query_id, [first], judge="honest").event.id
+        hostile = state.judge(application, curie, query_id, [second], rejected=[first], judge="hostile").event.id
+        agreeing = state.judge(application, curie, query_id, [first], judge="agreeing").event.id
+        undo.apply(application, curie, [honest, hostile, agreeing])
+        assert self.counted(application, curie) == [honest, agreeing]
+        undo.assert_verified(application, curie)
+
+        # Once nobody contradicts it, it counts.
+        application.revoke.revoke(application.access.scope(curie), honest)
+        application.revoke.revoke(application.access.scope(curie), agreeing)
+        assert self.counted(application, curie) == [hostile]
+        undo.assert_verified(application, curie)
+        after = undo.learned(application, curie)
+        undo.forgotten(application, curie)
+        undo.apply(application, curie, [hostile])
+        undo.assert_same(after, undo.learned(application, curie))
+
+    def test_what_nobody_contradicts_any_more_is_learned_also_where_nothing_was(
+        self, application: Application, curie: str
+    ) -> None:
+        passages = list(state.passages(application, curie).values())
+        first, second, *_ = everything = state.all_sentences(application, curie)
+        unranked = state.given_episode(application, curie, QUESTION, everything[:2])
+        ranked = state.given_episode(
+            application,
+            curie,
+            QUESTION,
+            everything[:2],
+            ranked=passages,
+            features=state.some_features(len(passages)),
+        )
+        honest = state.judge(application, curie, unranked, [first], judge="honest").event.id
+        hostile = state.judge(application, curie, ranked, [second], rejected=[first], judge="hostile").event.id
+        undo.apply(application, curie, [honest, hostile])
+        assert state.learned_weights(application, curie) is None
+
+        application.revoke.revoke(application.access.scope(curie), honest)
+        learned = state.learned_weights(application, curie)
+        assert learned is not None
+        assert learned.events == 1
+        undo.assert_verified(application, curie)
+
+    def test_a_row_that_counts_though_it_must_not_is_found(self, application: Application, curie: str) -> None:
+        application.judges.set(application.access.scope(curie), "busy", comparisons=1)
+        undo.apply(application, curie, self.comparisons(application, curie, "busy", 2))
+        with application.database.write() as writer:
+            writer.execute(
+                "UPDATE ranking_audit SET counted = true WHERE collection_id = %(c)s",
+                {"c": state.collection_id(application, curie)},
+            )
+        assert not application.verify.verify(application.access.scope(curie)).clean
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
+    application: Application, curie: str, seed: int
+) -> None:
+    draw = random.Random(seed)
+    application.judges.set(application.access.scope(curie), "careful", share=0.6, contested=0.05, comparisons=3)
+    application.judges.set(
+        application.access.scope(curie), "careless", share=0.9, contested=0.3, comparisons=2, negative=3.0
+    )
+    events = undo.stream(application, curie, 40, seed)
+    for event in events:
+        state.on_day(application, curie, event, draw.choice(["2026-05-01", "2026-05-02"]))
+    undo.apply(application, curie, events, batch=draw.choice([1, 5, 40]))
+    undo.assert_verified(application, curie)
+    taken = draw.sample(events, 12)
+    for event in taken:
+        application.revoke.revoke(application.access.scope(curie), event)
+    after = undo.learned(application, curie)
+    undo.assert_verified(application, curie)
+
+    undo.forgotten(application, curie)
+    undo.apply(application, curie, [event for event in events if event not in taken])
+    undo.assert_same(after, undo.learned(application, curie))
+    assert any(row["gain"] == 0 for row in after["memory_audit"])
+    assert not all(row["counted"] for row in after["ranking_audit"])
+
+
+class TestSettings:
+    def test_judges_are_listed_with_their_verdicts(self, application: Application, curie: str, born: int) -> None:
+        say(application, curie, "b", born, 1, times=2)
+        (event,) = [row["id"] for row in state.rows(application, curie, "feedback_event")][:1]
+        application.revoke.revoke(application.access.scope(curie), event)
+        application.judges.set(application.access.scope(curie), "a", negative=2.0)
+        say(application, curie, "c", born, 1)
+        views = application.judges.page(application.access.scope(curie), "", 10)
+        assert [(v.known.name, v.known.applied, v.known.revoked) for v in views] == [
+            ("a", 0, 0),
+            ("b", 1, 1),
+            ("c", 1, 0),
+        ]
+        assert [v.constants.negative for v in views] == [2.0, *[application.noise.negative] * 2]
+        assert [v.known.name for v in application.judges.page(application.access.scope(curie), "a", 1)] == ["b"]
+
+    def test_setting_nothing_makes_a_judge_as_every_other(self, application: Application, curie: str) -> None:
+        application.judges.set(application.access.scope(curie), "a", share=0.1)
+        view = application.judges.set(application.access.scope(curie), "a")
+        assert view.constants == application.noise
+        assert application.judges.page(application.access.scope(curie), "", 10) == []

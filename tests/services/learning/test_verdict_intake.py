@@ -1,0 +1,151 @@
+"""Verdicts on their way into the log: each once, many at a time, and none at the cost of another."""
+
+import threading
+from concurrent.futures import wait
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from engram.context.errors import (
+    GoneError,
+    IdempotencyConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    UnavailableError,
+)
+from engram.runtime.container import Application, Servers
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.verdict_intake import Intake
+from engram.services.retrieval.query import Query
+from engram.storage.corpus import collection_deletion
+from engram.storage.database import Database
+from engram.storage.feedback_log import event_intake as log
+from tests.conftest import Ingest
+from tests.support import state
+
+
+@pytest.fixture
+def verdict(application: Application, curie: str) -> Verdict:
+    """On an answer, by the id of a sentence."""
+    answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
+    sentence = answer.passages[0].sentences[0].sentence_id
+    return Verdict(
+        query_id=answer.query_id, scope=application.access.scope(curie), supporting=[Named(sentence)], partial=True
+    )
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many verdicts each statement stored."""
+    sizes: list[int] = []
+    accept = log.accept
+
+    def noted(writer: object, events: list[log.NewEvent]) -> object:
+        found = accept(writer, events)  # type: ignore[arg-type]
+        sizes.append(sum(one is not None for one in found))
+        return found
+
+    monkeypatch.setattr("engram.services.learning.verdict_intake.intake.accept", noted)
+    return sizes
+
+
+def test_many_are_stored_together_and_each_once(
+    application: Application, curie: str, verdict: Verdict, stored: list[int]
+) -> None:
+    names = [f"key-{uuid4()}" for _ in range(150)]
+
+    futures = [application.intake.submit(verdict, key) for key in (*names, *names)]
+
+    events = [future.result(timeout=30).event for future in futures]
+    assert [event.idempotency_key for event in events] == [*names, *names]
+    assert [event.id for event in events[:150]] == [event.id for event in events[150:]]
+    assert sorted(row["idempotency_key"] for row in state.rows(application, curie, "feedback_event")) == sorted(
+        names
+    )
+    assert sum(stored) == 150
+    assert len([size for size in stored if size]) < 75
+
+
+def test_what_is_wrong_with_one_is_said_of_that_one(
+    application: Application, verdict: Verdict, stored: list[int]
+) -> None:
+    application.intake.accept(verdict, first := f"key-{uuid4()}")
+    passage = Named(passage_id="curie", text="Marie Curie was born in Warsaw")
+    nowhere = replace(verdict.scope, collection=replace(verdict.scope.collection, id=2**62))
+    cases = {
+        "as it was": (verdict, first, None),
+        "new": (verdict, f"key-{uuid4()}", None),
+        "by its words": (replace(verdict, supporting=[passage]), f"key-{uuid4()}", None),
+        "another verdict": (replace(verdict, confidence=0.5), first, IdempotencyConflictError),
+        "no such sentence": (replace(verdict, rejected=[Named(2**62)]), f"key-{uuid4()}", InvalidRequestError),
+        "for and against": (replace(verdict, rejected=verdict.supporting), f"key-{uuid4()}", InvalidRequestError),
+        "no such query": (replace(verdict, query_id=uuid4()), f"key-{uuid4()}", NotFoundError),
+        "a collection that is gone": (replace(verdict, scope=nowhere), f"key-{uuid4()}", GoneError),
+        "not to be stored": (verdict, f"key\x00{uuid4()}", Exception),
+        "new as well": (verdict, f"key-{uuid4()}", None),
+    }
+
+    futures = {name: application.intake.submit(given, key) for name, (given, key, _) in cases.items()}
+
+    wait(futures.values(), timeout=30)
+    for name, (_, key, error) in cases.items():
+        if error is None:
+            assert futures[name].result().event.idempotency_key == key, name
+        else:
+            assert isinstance(futures[name].exception(), error), name
+    assert sum(stored) == 4
+
+
+def test_one_that_nobody_waits_for_any_more_is_left(application: Application, verdict: Verdict) -> None:
+    intake = Intake(application.database, application.stream, application.encoder)
+    free = threading.Event()
+    intake._together.submit(free.wait, 30)
+    left = intake.submit(verdict, gone := f"key-{uuid4()}")
+    kept = intake.submit(verdict, f"key-{uuid4()}")
+
+    assert left.cancel()
+    free.set()
+
+    assert kept.result(timeout=30).event.id
+    with application.database.read() as reader:
+        assert log.by_key(reader, kept.result().collection_id, "local", gone) is None
+    intake.close()
+
+
+def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
+    application: Application, verdict: Verdict, ingest: Ingest, collection: str
+) -> None:
+    ingest({"id": "mill", "text": "The Old Mill stands in Ely."}, into=f"{collection}-doomed")
+    scope = application.access.scope(f"{collection}-doomed")
+    answer = application.ask.query(Query(text="Where is the Old Mill?", scope=scope))
+    doomed = replace(verdict, scope=scope, query_id=answer.query_id, supporting=())
+    with application.database.write() as writer:
+        assert collection_deletion.begin(writer, scope.collection.id)
+        keys = [f"key-{uuid4()}" for _ in range(4)]
+        waiting = [application.intake.submit(doomed, key) for key in keys[:2]]
+        others = [application.intake.submit(verdict, key) for key in keys[2:]]
+
+        done, _ = wait(others, timeout=30)
+
+        assert done == set(others)
+        assert not any(future.done() for future in waiting)
+    assert [type(future.exception(timeout=30)) for future in waiting] == [GoneError] * 2
+
+
+def test_nothing_is_accepted_once_it_is_closed(application: Application, verdict: Verdict) -> None:
+    intake = Intake(application.database, application.stream, application.encoder)
+    intake.close()
+    with pytest.raises(UnavailableError, match="is ending"):
+        intake.submit(verdict, f"key-{uuid4()}")
+
+
+def test_a_lost_database_is_said_of_all(application: Application, addresses: Servers, verdict: Verdict) -> None:
+    away = Database(addresses.database_url.replace("port=", "port=1"), pool_size=1)
+    intake = Intake(away, application.stream, application.encoder)
+
+    futures = [intake.submit(verdict, f"key-{uuid4()}") for _ in range(5)]
+
+    assert [type(future.exception(timeout=30)) for future in futures] == [UnavailableError] * 5
+    intake.close()
+    away.close()

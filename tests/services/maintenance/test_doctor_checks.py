@@ -1,0 +1,181 @@
+"""The doctor: a line for everything, and the right one where something is wrong."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engram.config.settings import Settings
+from engram.runtime.container import Application, Servers
+from engram.services.maintenance import doctor_checks
+from engram.services.maintenance.doctor_checks import Finding, numbers
+from engram.storage.maintenance import database_contents
+from tests.support.command import Cli
+from tests.support.databases import application_on
+from tests.support.openai_server import OpenAiServer
+
+THINGS = [
+    "version",
+    "settings",
+    "files",
+    "disk",
+    "redis",
+    "postgres",
+    "pgvector",
+    "replica",
+    "schema",
+    "encoder",
+    "clocks",
+    "workers",
+    "backlog",
+    "indexes",
+    "statistics",
+    "llm",
+]
+
+
+@pytest.fixture(scope="module")
+def alone(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on a database of its own, with a worker that beats."""
+    with application_on(own, settings, application) as services:
+        services.stream.beat()
+        yield services
+        services.stream.leave()
+
+
+def findings(services: Application, **changed: Any) -> dict[str, Finding]:
+    services.stream.beat()
+    examined = doctor_checks.DoctorService(
+        services.settings.model_copy(update=changed),
+        services.database,
+        services.stream,
+        lambda: services.encoder,
+        services.check_dimension,
+    )
+    return {finding.thing: finding for finding in examined.examine()}
+
+
+def execute(services: Application, *statements: str) -> None:
+    with services.database.write() as writer:
+        for statement in statements:
+            writer.execute(statement)
+
+
+def test_where_all_is_well_every_line_says_so(alone: Application) -> None:
+    found = findings(alone)
+    assert list(found) == THINGS
+    assert {finding.verdict for finding in found.values()} == {"ok"}, found
+    assert not any(finding.remedy for finding in found.values())
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"), [("0.7.4", "wrong"), ("0.8.0", "warning"), ("0.8.3", "warning"), ("0.8.4", "ok")]
+)
+def test_pgvector_is_as_new_as_it_has_to_be(
+    alone: Application, monkeypatch: pytest.MonkeyPatch, version: str, verdict: str
+) -> None:
+    monkeypatch.setattr(database_contents, "versions", lambda _: database_contents.Versions("18.4", version, None))
+    monkeypatch.setattr(doctor_checks, "standing", lambda _: "newer")
+    assert findings(alone)["pgvector"].verdict == verdict
+
+
+def test_an_old_postgres_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        database_contents, "versions", lambda _: database_contents.Versions("15.6 (Debian)", "0.8.4", None)
+    )
+    assert findings(alone)["postgres"].verdict == "wrong"
+
+
+def test_what_the_schema_lacks_is_named(alone: Application) -> None:
+    execute(
+        alone,
+        "ALTER TABLE passage RENAME COLUMN title TO heading",
+        "ALTER INDEX feedback_event_pending_idx RENAME TO x",
+    )
+    try:
+        found = findings(alone)["schema"]
+    finally:
+        execute(
+            alone,
+            "ALTER TABLE passage RENAME COLUMN heading TO title",
+            "ALTER INDEX x RENAME TO feedback_event_pending_idx",
+        )
+    assert found.verdict == "wrong"
+    assert "column title of passage" in found.found
+    assert "index feedback_event_pending_idx of feedback_event" in found.found
+
+
+def test_a_missing_worker_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alone.stream, "workers", lambda: 0)
+    assert findings(alone)["workers"].verdict == "wrong"
+
+
+def test_large_collections_without_an_index_are_told(alone: Application) -> None:
+    execute(
+        alone,
+        "INSERT INTO collection (name, encoder_model, encoder_fingerprint, passage_count) "
+        "VALUES ('l', 'm', 'f', 9)",
+    )
+    try:
+        found = findings(alone, exact_search_limit=8)
+    finally:
+        execute(alone, "DELETE FROM collection")
+    assert found["indexes"].found == "1 large tables of collections have none"
+    assert found["encoder"].verdict == "warning", "and it is of another encoder"
+
+
+@pytest.mark.parametrize(
+    ("changed", "thing"),
+    [
+        ({"max_connections": 100_000_000}, "files"),
+        ({"llm_base_url": "http://127.0.0.1:1/v1"}, "llm"),
+    ],
+)
+def test_what_settings_ask_too_much_of_is_told(alone: Application, changed: dict[str, Any], thing: str) -> None:
+    assert findings(alone, **changed)[thing].verdict != "ok"
+
+
+def test_an_endpoint_that_refuses_the_key_is_told(alone: Application) -> None:
+    with OpenAiServer(api_key="another") as server:
+        assert findings(alone, llm_base_url=server.base_url)["llm"].verdict in {"wrong", "ok"}
+
+
+def test_a_misspelt_setting_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_RECAL_GATE", "1")
+    assert "ENGRAM_RECAL_GATE" in findings(alone)["settings"].found
+
+
+def test_a_clock_that_is_off_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alone.stream, "clock", lambda: 0.0)
+    assert findings(alone)["clocks"].verdict == "warning"
+
+
+def test_without_servers_there_is_still_a_line_for_each(settings: Settings, application: Application) -> None:
+    nowhere = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
+    with application_on(nowhere, settings, application) as services:
+        found = {finding.thing: finding.verdict for finding in services.doctor.examine()}
+    assert found["redis"] == found["postgres"] == found["schema"] == "wrong"
+    assert found["files"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("version", "read"), [("18.4 (Debian 18.4-1)", (18, 4)), ("0.8.5", (0, 8, 5)), ("19beta2", (19,))]
+)
+def test_numbers_of_a_version(version: str, read: tuple[int, ...]) -> None:
+    assert numbers(version) == read
+
+
+def test_the_command_says_a_line_each_and_ends_with_what_is_wrong(
+    cli: Cli, env: dict[str, str], curie: str, application: Application
+) -> None:
+    application.stream.beat()
+    done = cli("doctor", **env)
+    assert done.returncode == (1 if "WRONG" in done.stdout else 0)
+    assert len(done.stdout.splitlines()) >= len(THINGS)
+    application.stream.leave()
+    said = cli("doctor", "--json", **env | {"REDIS_URL": "redis://127.0.0.1:1/0"})
+    assert said.returncode == 1
+    found = {finding["thing"]: finding for finding in json.loads(said.stdout)["findings"]}
+    assert found["redis"]["verdict"] == "wrong"
+    assert found["redis"]["remedy"]

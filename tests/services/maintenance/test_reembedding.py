@@ -1,0 +1,371 @@
+"""Re-embedding: from one encoder to another and back, with all that may come in between."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError, ConflictError, InvalidRequestError, UnavailableError
+from engram.providers.embedder import Embedder
+from engram.runtime.container import Application, Servers
+from engram.services.jobs.job_runner import Runner
+from engram.services.retrieval.query import Query
+from engram.storage.jobs.jobs import Job
+from tests.conftest import CURIE
+from tests.support import state, undo
+from tests.support.databases import application_on, index_all
+from tests.support.encoder import Turned, Watched
+from tests.support.jobs import make_due, run_again
+from tests.support.twins import born
+
+QUESTION = "Where was Marie Curie born?"
+TEXTS = {"sentence": "text", "entity": "surface", "time_expression": "text", "question": "text",
+         "expansion_unit": "text", "judged_query": "question"}  # fmt: skip
+UNMOVED = ("question_support", "ranking_audit", "ranking_belief", "key_evidence")
+NEW = {"id": "radium", "title": "Radium", "text": "Radium was discovered by Marie Curie in 1898. It glows."}
+
+
+@pytest.fixture(scope="module")
+def alone(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """A process with the first encoder only."""
+    with application_on(own, settings, application) as services:
+        yield services
+
+
+@pytest.fixture
+def both(own: Servers, settings: Settings, application: Application, second: Embedder) -> Iterator[Application]:
+    """A process with both, the second one watched."""
+    with application_on(own, settings, application) as services:
+        services.__dict__["embedder_also"] = Watched(second)
+        yield services
+
+
+def watched(application: Application) -> Watched:
+    embedder = application.embedder_also
+    assert isinstance(embedder, Watched)
+    return embedder
+
+
+@pytest.fixture
+def taught(both: Application, collection: str) -> str:
+    """A collection that verdicts taught of all that they can."""
+    born(both, collection)
+    undo.apply(both, collection, undo.stream(both, collection, 12, seed=3), batch=4)
+    both.evolve.evolve(both.access.scope(collection))
+    return collection
+
+
+def reembedded(application: Application, name: str, model: str | None = None) -> Job:
+    scope = application.access.scope(name)
+    job = application.reembed.request(scope, model)
+    application.runner.run_ready()
+    return application.jobs.job(scope, job)
+
+
+def vector(row: dict[str, Any], column: str = "embedding") -> NDArray[np.float32]:
+    return np.array(row[column].strip("[]").split(","), dtype=np.float32)
+
+
+def vectors(application: Application, name: str) -> dict[str, list[dict[str, Any]]]:
+    """All rows with vectors that texts have."""
+    return state.snapshot(application, name, ("passage", *TEXTS), ("updated_at",))
+
+
+def asked(application: Application, name: str) -> dict[str, float]:
+    answer = application.serving.query(Query(text=QUESTION, scope=application.access.scope(name)))
+    return {hit.passage_id: hit.score for hit in answer.passages}
+
+
+def spares(application: Application, name: str) -> list[dict[str, Any]]:
+    return state.rows(application, name, "spare_vector")
+
+
+def assert_of(embedder: Embedder, application: Application, name: str) -> None:
+    """All vectors of the collection are what this encoder makes of their texts."""
+    scope = application.access.scope(name)
+    assert scope.collection.encoder.fingerprint == embedder.fingerprint
+    found = vectors(application, name)
+    for row in found["passage"]:
+        text = f"{row['title']}. {row['text']}"
+        np.testing.assert_allclose(vector(row), embedder.embed([text])[0], atol=1e-6)
+    for table, column in TEXTS.items():
+        assert found[table], table
+        for row in found[table]:
+            np.testing.assert_allclose(vector(row), embedder.embed([row[column]])[0], atol=1e-6)
+    for row in found["judged_query"]:
+        assert row["space"] == scope.collection.space
+        if row["time_constraint"]:
+            expected = embedder.embed([row["time_constraint"]])[0]
+            np.testing.assert_allclose(vector(row, "time_embedding"), expected, atol=1e-6)
+
+
+def test_all_vectors_are_of_the_other_encoder_and_the_log_still_explains_them(
+    both: Application, second: Embedder, taught: str
+) -> None:
+    before = {table: state.rows(both, taught, table) for table in UNMOVED}
+    memories = state.rows(both, taught, "sentence_memory", ("updated_at",))
+    assert_of(both.embedder, both, taught)
+
+    job = reembedded(both, taught)
+
+    assert (job.status, job.stage, job.error) == ("succeeded", "in place", None)
+    assert job.result == {"model": second.model, "fingerprint": second.fingerprint}
+    assert_of(second, both, taught)
+    undo.assert_verified(both, taught)
+    assert {table: state.rows(both, taught, table) for table in UNMOVED} == before
+    moved = state.rows(both, taught, "sentence_memory", ("updated_at",))
+    assert [row["perplexity"] for row in moved] == [row["perplexity"] for row in memories]
+    assert moved != memories
+    event = undo.stream(both, taught, 3, seed=9)
+    undo.apply(both, taught, event)
+    undo.assert_verified(both, taught)
+
+
+def test_memories_are_as_if_it_had_been_its_encoder_from_the_first_day(
+    both: Application, own: Servers, settings: Settings, second: Embedder, taught: str
+) -> None:
+    reembedded(both, taught)
+    twin = f"{taught}-twin"
+    with application_on(own, settings, both, second) as other:
+        born(other, twin)
+        undo.apply(other, twin, undo.stream(other, twin, 12, seed=3), batch=4)
+
+    def learned(name: str) -> list[tuple[Any, ...]]:
+        texts = {row["id"]: row["text"] for row in state.rows(both, name, "sentence")}
+        rows = state.rows(both, name, "sentence_memory")
+        return sorted((texts[r["sentence_id"]], r["channel"], r["vector"], r["perplexity"]) for r in rows)
+
+    assert learned(taught) == learned(twin)
+
+
+def test_queries_are_answered_by_the_old_vectors_until_the_new_ones_serve(both: Application, taught: str) -> None:
+    old = asked(both, taught)
+    answers: list[dict[str, float]] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            answers.append(asked(both, taught))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        assert reembedded(both, taught).status == "succeeded"
+    finally:
+        over.set()
+        thread.join()
+    new = asked(both, taught)
+    assert new != pytest.approx(old)
+    kinds = ["old" if answer == pytest.approx(old) else "new" for answer in answers]
+    assert [answer for answer in answers if answer != pytest.approx(old) and answer != pytest.approx(new)] == []
+    assert kinds == sorted(kinds, reverse=True)  # and never the old ones again
+    assert "old" in kinds
+
+
+def test_a_query_that_began_with_the_old_vectors_ends_with_the_new_ones(both: Application, taught: str) -> None:
+    scope = both.access.scope(taught)
+    plan = both.retrieve.plan(Query(text=QUESTION, scope=scope))
+    assert reembedded(both, taught).status == "succeeded"
+    found = both.retrieve.find(plan)
+    assert {external: score for _, external, score in found.shown} == pytest.approx(asked(both, taught))
+    with pytest.raises(UnavailableError, match="given other vectors at this moment"):
+        both.dense.search(scope, QUESTION, 3)
+
+
+def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None:
+    def fail(texts: Sequence[str]) -> None:
+        if watched(both).texts > 20:
+            raise RuntimeError("killed")
+
+    before = asked(both, taught)
+    watched(both).before = fail
+    batches = Runner(both.database, both.handlers | {_kind(both): _small(both)}, lease_seconds=60)
+    both.reembed.request(both.access.scope(taught))
+    assert batches.run_ready() == 0
+    first = watched(both).texts
+    staged = [row for row in spares(both, taught) if row["encoder"] == watched(both).fingerprint]
+    assert 0 < len(staged) <= first
+    assert asked(both, taught) == before
+
+    watched(both).before = lambda _: None
+    assert run_again(both, batches) == 1
+    again = watched(both).texts - first
+    assert again + len(staged) == len(
+        [row for row in spares(both, taught) if row["encoder"] == watched(both).fingerprint]
+    )
+    assert_of(watched(both), both, taught)
+
+
+def _kind(application: Application) -> Any:
+    return next(kind for kind in application.handlers if kind.name == "reembed")
+
+
+def _small(application: Application) -> Any:
+    application.reembed._batch_size = 4
+    return application.reembed
+
+
+def test_what_arrives_meanwhile_is_come_to(both: Application, taught: str) -> None:
+    """A passage, a changed one, a deleted one, and verdicts, in the midst of it."""
+    arrived: list[int] = []
+
+    def arrive(_: Sequence[str]) -> None:
+        watched(both).before = lambda _: None
+        state.staged(
+            both, taught, NEW, {**CURIE[0], "text": "Marie Curie was born in Warsaw. She taught in Paris."}
+        )
+        while job := both.runner.claim(_claimant(), ["corpus"]):
+            assert both.runner.carry_out(job, lambda: False)
+        both.ingest.delete_passage(both.access.scope(taught), "tokyo")
+        events = undo.stream(both, taught, 4, seed=5)
+        arrived.extend(events)
+        undo.apply(both, taught, events[:2])
+
+    watched(both).before = arrive
+    assert reembedded(both, taught).status == "succeeded"
+    assert len(arrived) == 4
+    waiting = state.rows(both, taught, "judged_query")
+    assert {row["space"] for row in waiting} <= {0, 1}
+    undo.apply(both, taught, arrived[2:])  # given before, applied after
+    undo.assert_verified(both, taught)
+    assert_of(watched(both), both, taught)
+    assert {row["external_id"] for row in state.rows(both, taught, "passage")} >= {"radium"}
+
+
+def _claimant() -> Any:
+    from uuid import uuid4
+
+    return uuid4()
+
+
+def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Application, taught: str) -> None:
+    first = Watched(both.embedder)
+
+    def cut_over(_: Sequence[str]) -> None:
+        first.before = lambda _: None
+        both.reembed.request(both.access.scope(taught))
+        while job := both.runner.claim(_claimant(), ["vectors"]):
+            assert both.runner.carry_out(job, lambda: False)
+
+    first.before = cut_over
+    both.encoder._all[first.fingerprint] = first
+    state.staged(both, taught, NEW)
+    assert both.runner.run_ready() == 1
+    assert_of(watched(both), both, taught)
+    undo.assert_verified(both, taught)
+
+
+def test_a_verdict_on_an_answer_of_before_is_learned_along_the_new_vector(both: Application, taught: str) -> None:
+    scope = both.access.scope(taught)
+    question = "What did she discover in 1898?"
+    query = both.serving.query(Query(text=question, scope=scope)).query_id
+    assert reembedded(both, taught).status == "succeeded"
+    receipt = state.judge(both, taught, query, state.all_sentences(both, taught)[:2], wait=True)
+    assert receipt.event.status == "applied"
+    assert_of(watched(both), both, taught)
+    undo.assert_verified(both, taught)
+
+
+def test_back_again_embeds_only_what_came_since(both: Application, taught: str) -> None:
+    old, answers = vectors(both, taught), asked(both, taught)
+    first = Watched(both.embedder)
+    both.encoder._all[first.fingerprint] = first
+    reembedded(both, taught)
+    state.staged(both, taught, NEW)
+    both.runner.run_ready()
+    said = len({row["question"] for row in state.rows(both, taught, "judged_query")})
+
+    assert reembedded(both, taught, both.embedder.model).status == "succeeded"
+
+    new = {row["text"] for row in state.rows(both, taught, "sentence")} - {row["text"] for row in old["sentence"]}
+    assert len(new) < first.texts <= len(new) + 3 + said + len(undo.UNITS) + 8  # its passage and names, texts sent
+    assert_of(both.embedder, both, taught)
+    undo.assert_verified(both, taught)
+    both.ingest.delete_passage(both.access.scope(taught), "radium")
+    kept = {row["id"]: row["embedding"] for row in vectors(both, taught)["sentence"]}
+    assert kept == {row["id"]: row["embedding"] for row in old["sentence"]}
+    assert asked(both, taught) == pytest.approx(answers, abs=1e-5)
+
+    job = both.reembed.request_drop(both.access.scope(taught))
+    assert both.runner.run_ready() == 1
+    assert both.jobs.job(both.access.scope(taught), job).status == "succeeded"
+    assert spares(both, taught) == []
+    undo.assert_verified(both, taught)
+
+
+def test_nothing_of_a_deleted_or_changed_passage_is_kept_beside(both: Application, taught: str) -> None:
+    reembedded(both, taught)
+    ids = state.passages(both, taught)
+    gone = {row["id"] for row in state.rows(both, taught, "sentence") if row["passage_id"] == ids["tokyo"]}
+    both.ingest.delete_passage(both.access.scope(taught), "tokyo")
+    state.staged(both, taught, {**CURIE[0], "text": "She was born elsewhere."})
+    both.runner.run_ready()
+    left = spares(both, taught)
+    assert {row["passage_id"] for row in left}.isdisjoint({ids["tokyo"], ids["curie"]})
+    assert {row["sentence_id"] for row in left}.isdisjoint(gone)
+    assert left
+    both.forget.reset(both.access.scope(taught))
+    assert [row for row in spares(both, taught) if row["digest"] and not row["passage_id"]] == []
+    both.ingest.delete_collection(both.access.scope(taught))
+    assert spares(both, taught) == []
+
+
+def test_vector_indexes_are_not_written_into_one_by_one(both: Application, taught: str) -> None:
+    index_all(both)
+    assert set(both.access.scope(taught).collection.indexed) == {"entity", "passage", "question"}
+    assert reembedded(both, taught).status == "succeeded"
+    assert both.access.scope(taught).collection.indexed == []
+    new = asked(both, taught)
+    index_all(both)
+    assert asked(both, taught) == pytest.approx(new)
+
+
+def test_a_process_without_the_encoder_refuses_it_and_leaves_jobs_to_others(
+    both: Application, alone: Application, taught: str
+) -> None:
+    with pytest.raises(InvalidRequestError, match=r"runs all-MiniLM-L6-v2 \(\w{12}\); name one .*EMBEDDING_ALSO"):
+        alone.reembed.request(alone.access.scope(taught))
+    scope = both.access.scope(taught)
+    job = both.reembed.request(scope)
+    assert run_again(alone, alone.runner) == 0
+    waiting = alone.jobs.job(scope, job)
+    assert (waiting.status, waiting.attempts) == ("queued", 0)
+    assert "Vectors of shallow" in (waiting.error or "")
+    with pytest.raises(ConflictError):
+        both.reembed.request_drop(scope)
+    make_due(both)
+    assert both.runner.run_ready() == 1
+    assert reembedded(both, taught, watched(both).model).status == "succeeded"  # it is of it already
+
+
+def test_a_job_that_is_cancelled_leaves_the_old_vectors(both: Application, taught: str) -> None:
+    scope, old = both.access.scope(taught), vectors(both, taught)
+    job = both.reembed.request(scope)
+
+    def cancel(_: Sequence[str]) -> None:
+        both.jobs.cancel(scope, job)
+
+    watched(both).before = cancel
+    both.runner.run_ready()
+    assert both.jobs.job(scope, job).status == "cancelled"
+    assert vectors(both, taught) == old
+    assert both.access.scope(taught).collection.encoder == both.encoder.id
+
+
+def test_a_second_encoder_of_another_dimension_ends_the_start_with_a_line(
+    both: Application, application: Application
+) -> None:
+    class Narrow(Turned):
+        def __init__(self) -> None:
+            super().__init__(application.embedder)
+            self.model, self.dimension = "narrow", 8
+
+    both.__dict__["embedder_also"] = Narrow()
+    with pytest.raises(
+        ConfigurationError, match=r"^ENGRAM_EMBEDDING_ALSO: narrow gives 8-dimensional vectors, but"
+    ):
+        both.warm_up()

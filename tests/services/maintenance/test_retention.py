@@ -1,0 +1,235 @@
+"""Retention on the real Postgres: what goes when its time is over, and what must not depend on it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from engram.config.settings import Settings
+from engram.context.errors import NotFoundError
+from engram.runtime.container import Application, Servers
+from engram.services.auth.scope import LOCAL
+from engram.services.maintenance.audit_recording import Doing
+from engram.services.maintenance.retention import Keep, RetentionService, Retired
+from engram.services.retrieval.query import Query
+from engram.services.sessions.session_service import NewSession
+from engram.storage.retrieval import episode_partitions
+from engram.storage.retrieval.episode_partitions import WEEK, monday_of
+from tests.services.sessions import test_session_feedback as teach
+from tests.support import state, undo
+from tests.support.databases import application_on
+from tests.support.past import replayed
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture(scope="module")
+def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """One on a database of its own: weeks are everybody's."""
+    with application_on(own, settings, application) as services:
+        yield services
+
+
+def retention(
+    application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0, act_bodies: int = 0
+) -> RetentionService:
+    return RetentionService(application.database, Keep(queries, jobs, keys, act_bodies))
+
+
+def run(service: RetentionService, now: datetime | None = None) -> Retired:
+    retired = service.run(now)
+    assert retired is not None
+    return retired
+
+
+def standing(application: Application) -> list[date]:
+    with application.database.read() as reader:
+        return episode_partitions.standing(reader)
+
+
+def ask(application: Application, name: str) -> UUID:
+    return application.ask.query(Query(text=QUESTION, scope=application.access.scope(name))).query_id
+
+
+@dataclass(frozen=True)
+class Judged:
+    collection: str
+    query_id: UUID
+
+
+@pytest.fixture
+def judged(application: Application, curie: str) -> Judged:
+    """A collection with a question that was asked and judged."""
+    query_id = ask(application, curie)
+    sentence = min(state.sentences(application, curie, "curie").values())
+    state.judge(application, curie, query_id, [sentence], wait=True)
+    return Judged(curie, query_id)
+
+
+def words(application: Application, collection: str, table: str, column: str = "text") -> set[object]:
+    return {row[column] for row in state.rows(application, collection, table)}
+
+
+class TestSessions:
+    def test_one_goes_with_its_rounds_so_many_days_after_its_end(
+        self, application: Application, curie: str
+    ) -> None:
+        scope = application.access.scope(curie)
+        ended, open_ = (application.sessions.start(scope, NewSession(question=QUESTION)) for _ in range(2))
+        application.sessions.wait(scope, ended)
+        service = retention(application, queries=30)
+        now = datetime.now(UTC)
+        assert run(service, now + timedelta(days=29)).sessions == 0
+        assert run(retention(application), now + timedelta(days=999)).sessions == 0
+        assert run(service, now + timedelta(days=31)).sessions == 1
+        assert [row["id"] for row in state.rows(application, curie, "session")] == [str(open_)]
+        for table in ("session_round", "session_passage", "session_evidence"):
+            assert state.rows(application, curie, table) == []
+        with pytest.raises(NotFoundError):
+            application.sessions.read(scope, ended)
+
+    def test_words_of_its_sub_questions_go_with_it_and_what_they_taught_stays(
+        self, application: Application, curie: str
+    ) -> None:
+        scope = application.access.scope(curie)
+        session = application.sessions.state(scope, teach.ended(application, scope))
+        said = teach.verdict(scope, *teach.evidence(application, curie))
+        application.teacher.judge(scope, session, said, "key", wait=True)
+        assert {teach.CHAIN, teach.PART} == words(application, curie, "question")
+        before = state.rows(application, curie, "question_support")
+
+        assert run(retention(application, queries=30), datetime.now(UTC) + timedelta(days=31)).sessions >= 1
+
+        for table, column in (("question", "text"), ("judged_query", "question")):
+            held = words(application, curie, table, column)
+            assert teach.CHAIN in held
+            assert teach.PART not in held
+        assert state.rows(application, curie, "question_support") == before
+        undo.assert_verified(application, curie)
+
+
+class TestQueries:
+    def test_a_week_goes_once_it_ended_as_many_days_ago(self, application: Application, judged: Judged) -> None:
+        now = datetime.now(UTC)
+        end = datetime.combine(monday_of(now), datetime.min.time(), UTC) + WEEK
+        service = retention(application, queries=30)
+
+        assert run(service, end + timedelta(days=30, seconds=-1)).weeks == []
+        application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+
+        assert run(service, end + timedelta(days=30)).weeks == [monday_of(now)]
+        with pytest.raises(NotFoundError, match=str(judged.query_id)):
+            application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+
+    def test_they_are_kept_for_ever_where_nothing_is_said(self, application: Application, judged: Judged) -> None:
+        assert run(retention(application), datetime.now(UTC) + timedelta(days=36_500)).weeks == []
+        application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+
+    def test_what_was_learned_does_not_depend_on_them(self, application: Application, judged: Judged) -> None:
+        sentence = min(state.sentences(application, judged.collection, "curie").values())
+        again = ask(application, judged.collection)
+        state.judge(application, judged.collection, again, [sentence], wait=True)
+        before = state.rows(application, judged.collection, "sentence_memory")
+        now = datetime.now(UTC)
+
+        assert monday_of(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
+
+        undo.assert_verified(application, judged.collection)
+        copied = replayed(application, judged.collection, datetime.now(UTC))
+        undo.assert_verified(application, copied.collection)
+        assert state.rows(application, judged.collection, "sentence_memory") == before
+        last = max(state.applied_order(application, judged.collection))
+        application.revoke.revoke(application.access.scope(judged.collection), last)
+        undo.assert_verified(application, judged.collection)
+        assert ask(application, judged.collection)
+
+    def test_queries_of_a_week_nobody_made_room_for_are_kept(self, application: Application, curie: str) -> None:
+        now = datetime.now(UTC)
+        run(retention(application, queries=1), now + timedelta(days=9))
+        assert monday_of(now) not in standing(application)
+
+        query_id = ask(application, curie)
+
+        assert monday_of(now) in standing(application)
+        assert application.ask.episode(application.access.scope(curie), query_id).judged == 0
+
+    def test_room_is_made_before_it_is_needed(self, application: Application) -> None:
+        now = datetime.now(UTC) + timedelta(days=1000)
+        run(retention(application), now)
+        assert {monday_of(now), monday_of(now + WEEK)} <= set(standing(application))
+
+    def test_a_week_half_dropped_is_dropped_by_the_next_run(self, application: Application) -> None:
+        gone = datetime(2020, 1, 8, tzinfo=UTC)
+        with application.database.write() as writer:
+            episode_partitions.make(writer, monday_of(gone))
+        with application.database.administer() as administrator:
+            administrator.execute("ALTER TABLE episode DETACH PARTITION episode_20200106 CONCURRENTLY")
+        assert monday_of(gone) in standing(application)
+
+        assert run(retention(application, queries=1)).weeks == [date(2020, 1, 6)]
+        assert monday_of(gone) not in standing(application)
+
+
+class TestJobsAndKeys:
+    def test_jobs_go_as_many_days_after_they_ended(self, application: Application, curie: str) -> None:
+        service, now = retention(application, jobs=7), datetime.now(UTC)
+        held = len(state.rows(application, curie, "job"))
+        assert held > 0
+
+        assert run(service, now + timedelta(days=6)).jobs == 0
+        assert run(service, now + timedelta(days=8)).jobs >= held
+        assert state.rows(application, curie, "job") == []
+        assert state.rows(application, curie, "passage")
+
+    def test_first_answers_go_with_their_days(self, application: Application, curie: str) -> None:
+        key = uuid4().hex
+        with application.database.write() as writer:
+            writer.execute(
+                """
+                INSERT INTO idempotency (collection_id, key, body_hash, answer)
+                SELECT id, %(key)s, '', '{}' FROM collection WHERE name = %(name)s
+                """,
+                {"key": key, "name": curie},
+            )
+        service, now = retention(application, keys=7), datetime.now(UTC)
+
+        run(service, now + timedelta(days=6))
+        assert [row["key"] for row in state.rows(application, curie, "idempotency")] == [key]
+        assert run(service, now + timedelta(days=8)).keys >= 1
+        assert state.rows(application, curie, "idempotency") == []
+
+    def test_a_second_run_leaves_it_to_the_first(self, application: Application) -> None:
+        with application.database.hold_lock("retention"):
+            assert retention(application, queries=1).run() is None
+
+
+def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> None:
+    spent = "SELECT count(*) FROM spent WHERE principal = 'of long ago'"
+    with application.database.write() as writer:
+        writer.execute("INSERT INTO spent VALUES ('local', 'of long ago', '2020-01-01', 'queries', 1)")
+    application.retention.run()
+    with application.database.read() as reader:
+        assert reader.scalar(spent) == 0
+
+
+def test_what_was_sent_with_an_act_goes_and_the_act_stays(application: Application) -> None:
+    now = datetime.now(UTC)
+    doing = Doing(principal="alice", tenant="local", action="put", target="/x", client="192.0.2.7", said="body")
+    acts = [application.acts.begin(doing) for _ in range(2)]
+    for act in acts:
+        application.acts.end(act, 200)
+    with application.database.write() as writer:
+        writer.execute(
+            "UPDATE act SET begun_at = %(then)s WHERE id = %(id)s",
+            {"then": now - timedelta(days=31), "id": acts[0]},
+        )
+
+    assert run(retention(application), now).act_bodies == 0  # for ever
+    assert run(retention(application, act_bodies=30), now).act_bodies == 1
+    assert run(retention(application, act_bodies=30), now).act_bodies == 0
+
+    kept = {act.id: act for act in application.acts.page(LOCAL, None, 10)}
+    assert [(kept[act].said, kept[act].client) for act in acts] == [(None, None), ("body", "192.0.2.7")]
+    assert {(kept[act].principal, kept[act].action, kept[act].status) for act in acts} == {("alice", "put", 200)}

@@ -1,0 +1,267 @@
+"""Going by whether an answer is enough: hops that end, and answers that are withheld."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from engram.context.errors import InvalidRequestError
+from engram.core.planning.feedback_stop import Network, named
+from engram.core.ranking import sufficiency
+from engram.core.ranking.ranking_weights import Prior
+from engram.providers.ranking_prior import for_any_kind
+from engram.providers.stop_weights import COSINE, StopWeights
+from engram.runtime.container import Application
+from engram.services.retrieval.graph_walk import loaded
+from engram.services.retrieval.pool_classifier import PoolClassifier
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.retrieval_service import Retrieved, RetrieveService
+from tests.support import state
+from tests.support.statements import watched
+
+CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
+
+Believing = Callable[[float], RetrieveService]
+
+
+@pytest.fixture
+def believing(application: Application) -> Believing:
+    """Retrieval by a prior that gives every answer the same probability, and stops at .8."""
+
+    def made(probability: float) -> RetrieveService:
+        weights = np.zeros(len(sufficiency.FEATURES))
+        weights[0] = np.log(probability / (1 - probability))
+        enough = Prior(weights, np.eye(len(weights)))
+        prior = for_any_kind(replace(application.priors.general, enough=enough, enough_name="even"))
+        return RetrieveService(
+            application.database,
+            application.planner,
+            prior,
+            application.kept_keys,
+            threshold=0.8,
+            classifier=lambda: application.classifier,
+        )
+
+    return made
+
+
+def found(retrieve: RetrieveService, application: Application, name: str, **more: Any) -> Retrieved:
+    query = Query(text=CHAIN, scope=application.access.scope(name), memory="off", **more)
+    return retrieve.find(retrieve.plan(query))
+
+
+class TestChain:
+    """Curie's passage names Warsaw, that of Warsaw the Vistula; a passage is titled after each."""
+
+    def seen(self, application: Application, name: str, question: str) -> dict[str, float]:
+        query = Query(text=question, scope=application.access.scope(name), memory="off")
+        told = application.retrieve.find(application.retrieve.plan(query)).ranking.enough
+        assert told is not None
+        return dict(zip(sufficiency.FEATURES, told.features.tolist(), strict=True))
+
+    @pytest.mark.parametrize(
+        ("question", "left_open", "compared"),
+        [
+            (CHAIN, 0.0, 0.0),
+            ("Where was Marie Curie born?", 0.0, 0.0),
+            ("What is the source of Tokyo's river?", 1.0, 0.0),  # Tokyo's passage leads to none of the others
+            ("Which is larger, Warsaw or Tokyo?", 0.0, 1.0),
+        ],
+    )
+    def test_what_the_first_five_lead_on_to_is_not_left_open(
+        self, application: Application, curie: str, question: str, left_open: float, compared: float
+    ) -> None:
+        seen = self.seen(application, curie, question)
+        assert (seen["open"], seen["compared"], seen["rival"]) == (left_open, compared, 0.0)
+
+
+class TestLearned:
+    def test_hops_end_once_the_answer_is_likely_enough(
+        self, application: Application, curie: str, believing: Believing
+    ) -> None:
+        stopped = found(believing(0.9), application, curie, sufficiency="learned")
+        one = found(believing(0.9), application, curie, sufficiency="none", max_hops=1)
+        assert stopped.walk.stop_reason == "sufficient"
+        assert len(stopped.walk.hops) == 1
+        assert stopped.shown == one.shown
+        assert stopped.ranking.enough is not None
+        assert stopped.ranking.enough.probability == pytest.approx(0.9)
+
+    def test_hops_go_on_while_it_is_not(self, application: Application, curie: str, believing: Believing) -> None:
+        going = found(believing(0.7), application, curie, sufficiency="learned")
+        never = found(believing(0.7), application, curie, sufficiency="none")
+        assert len(going.walk.hops) == len(never.walk.hops) > 1
+        assert going.walk.stop_reason == never.walk.stop_reason
+        assert going.shown == never.shown
+
+    def test_an_episode_says_so(self, http: TestClient, curie: str) -> None:
+        body = {"query": CHAIN, "collection": curie, "sufficiency": "learned"}
+        answer = http.post("/query", json=body).raise_for_status().json()
+        again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
+        assert (answer["sufficiency"], again["sufficiency"]) == ("learned", "learned")
+        assert again["enough"] == answer["enough"]
+        assert 0 <= answer["enough"] <= 1
+        assert not answer["insufficient"]
+
+
+class Reader:
+    """In the place of a cross-encoder; what it read is kept, and how many connections were held meanwhile."""
+
+    name = "a reader"
+
+    def __init__(self, application: Application, *scores: float) -> None:
+        self._application, self._left = application, list(scores)
+        self.read: list[list[str]] = []
+        self.held: list[int] = []
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        assert question == CHAIN
+        database = self._application.database
+        engines = (database._readers, database._writers)
+        self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
+        self.read.append(list(texts))
+        return [0.0] * (len(texts) - 1) + [self._left.pop(0)]
+
+
+@pytest.fixture
+def classifying(application: Application) -> Callable[..., RetrieveService]:
+    """Retrieval that ends hops by a classifier of these weights."""
+
+    def made(*weights: float, by: Reader | None = None) -> RetrieveService:
+        fitted = StopWeights(Network(np.array(weights)), COSINE if by is None else by.name, ("some",))
+        classifier = PoolClassifier(application.language, application.encoder, by, fitted)
+        return RetrieveService(
+            application.database,
+            application.planner,
+            application.priors,
+            application.kept_keys,
+            threshold=1.0,
+            classifier=lambda: classifier,
+        )
+
+    return made
+
+
+class TestPublished:
+    @pytest.mark.parametrize("profile", ["paper", "default"])
+    def test_hops_end_once_the_classifier_says_so(
+        self, application: Application, curie: str, classifying: Callable[..., RetrieveService], profile: str
+    ) -> None:
+        yes, no = classifying(1.0, 0.0, 0.0), classifying(-1.0, 0.0, 0.0)
+        stopped = found(yes, application, curie, sufficiency="published", profile=profile)
+        one = found(yes, application, curie, sufficiency="none", max_hops=1, profile=profile)
+        assert (stopped.walk.stop_reason, len(stopped.walk.hops)) == ("sufficient", 1)
+        assert stopped.shown == one.shown
+        going = found(no, application, curie, sufficiency="published", profile=profile)
+        whole = found(no, application, curie, sufficiency="none", profile=profile)
+        assert len(going.walk.hops) == len(whole.walk.hops) > 1
+        assert (going.walk.stop_reason, going.shown) == (whole.walk.stop_reason, whole.shown)
+
+    def test_it_goes_by_all_that_is_selected_so_far(
+        self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
+    ) -> None:
+        walk = found(classifying(-9.0, 0.0, 0.0), application, curie, sufficiency="published").walk
+        assert walk.stop_reason == "max_hops"
+        assert walk.hops[-1].published is None  # after the last one that there may be nobody is asked
+        question, texts = application.embedder.embed([CHAIN])[0], []
+        for hop in walk.hops[:-1]:
+            texts += [evidence.text for evidence in hop.evidence.values()]
+            assert hop.published is not None
+            nearest = float((application.embedder.embed(texts) @ question).max())
+            assert hop.published.relevance == pytest.approx(nearest, abs=1e-3)
+            assert hop.published.entities == named(["Marie Curie"], texts)
+        assert loaded(json.loads(json.dumps(walk.stored()))).hops[0].published == walk.hops[0].published
+
+    def test_a_cross_encoder_reads_while_no_connection_is_held(
+        self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
+    ) -> None:
+        reader = Reader(application, 0.2, 0.9)
+        walk = found(classifying(-5.0, 0.0, 10.0, by=reader), application, curie, sufficiency="published").walk
+        assert (walk.stop_reason, len(walk.hops)) == ("sufficient", 2)
+        assert reader.read == [replace(walk, hops=walk.hops[:1]).texts, walk.texts]
+        assert reader.held == [0, 0]
+
+    def test_an_episode_says_what_it_went_by(self, http: TestClient, curie: str) -> None:
+        body = {"query": CHAIN, "collection": curie, "sufficiency": "published", "include": ["trace"]}
+        answer = http.post("/query", json=body).raise_for_status().json()
+        again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
+        assert (answer["sufficiency"], again["sufficiency"]) == ("published", "published")
+        told = answer["trace"]["hops"][0]["published"]
+        assert set(told) == {"entities", "relevance", "probability"}
+        assert again["trace"]["hops"][0]["published"] == told
+        assert (answer["stop_reason"] == "sufficient") == (answer["trace"]["hops"][-1]["published"] is not None)
+
+    def test_by_cosines_it_costs_no_statement(self, http: TestClient, curie: str) -> None:
+        counts = []
+        for rule in ("published", "none"):
+            body = {"query": CHAIN, "collection": curie, "sufficiency": rule}
+            with watched() as sent:
+                answer = http.post("/query", json=body | ({"max_hops": counts[0][0]} if counts else {})).json()
+            counts.append((answer["hops"], len(sent.connections), sent.statements))
+        assert counts[0] == counts[1]
+
+
+class TestWithheld:
+    def test_what_is_too_unlikely_enough_has_no_passages(
+        self, application: Application, curie: str, believing: Believing
+    ) -> None:
+        for least, withheld in ((0.71, True), (0.69, False), (0.0, False)):
+            result = found(believing(0.7), application, curie, min_sufficiency=least)
+            assert result.explored.withheld == withheld
+            assert bool(result.shown) != withheld
+            assert result.ranking.best
+
+    def test_it_says_so_plainly_and_teaches_nothing_of_what_nobody_saw(
+        self, application: Application, http: TestClient, curie: str
+    ) -> None:
+        body = {"query": CHAIN, "collection": curie, "min_sufficiency": 1.0, "include": ["trace"]}
+        answer = http.post("/query", json=body).raise_for_status().json()
+        assert answer["passages"] == []
+        assert answer["insufficient"] is True
+        assert 0 < answer["enough"] < 1
+        assert answer["trace"]["enough"]["probability"] == answer["enough"]
+        again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
+        assert again["insufficient"] is True
+        (kept,) = state.rows(application, curie, "episode")
+        assert (kept["activated"], kept["shown"]) == ([], [])
+        assert (kept["ranked"], kept["features"], kept["enough"]) == (None, None, None)
+
+    def test_a_verdict_may_still_name_what_there_is(self, application: Application, curie: str) -> None:
+        query = Query(text=CHAIN, scope=application.access.scope(curie), min_sufficiency=1.0)
+        answer = application.ask.query(query)
+        missed = list(state.sentences(application, curie, "vistula").values())
+        receipt = state.judge(application, curie, answer.query_id, missed=missed, wait=True)
+        assert receipt.event.status == "applied"
+        assert [row["target"] for row in state.rows(application, curie, "memory_audit")] == [1, 1]
+        assert state.learned_weights(application, curie, model="enough") is None
+
+    @pytest.mark.parametrize("least", [-0.1, 1.1, "high", True])
+    def test_it_is_a_probability(self, http: TestClient, curie: str, least: object) -> None:
+        answer = http.post("/query", json={"query": CHAIN, "collection": curie, "min_sufficiency": least})
+        assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("asked", [{"sufficiency": "learned"}, {"min_sufficiency": 0.5}])
+@pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}])
+def test_where_it_is_not_told_nothing_goes_by_it(
+    application: Application, curie: str, asked: dict[str, Any], arm: dict[str, Any]
+) -> None:
+    query = Query(text=CHAIN, scope=application.access.scope(curie), **asked, **arm)
+    with pytest.raises(InvalidRequestError, match=r"goe?s? with"):
+        application.ask.query(query)
+
+
+def test_it_is_asked_of_no_experiment_with_an_arm_that_does_not_tell(
+    application: Application, http: TestClient, curie: str
+) -> None:
+    arms = [{"name": "ours", "percent": 0}, {"name": "theirs", "percent": 100, "profile": "paper"}]
+    http.patch(f"/collections/{curie}", json={"experiment": {"arms": arms}}).raise_for_status()
+    body = {"query": CHAIN, "collection": curie}
+    assert http.post("/query", json=body).raise_for_status().json()["arm"] == "theirs"
+    for asked in ({"sufficiency": "learned"}, {"min_sufficiency": 0.0}):
+        answer = http.post("/query", json=body | asked).raise_for_status().json()
+        assert (answer["arm"], answer["profile"]) == (None, "default")

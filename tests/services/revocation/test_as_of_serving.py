@@ -1,0 +1,261 @@
+"""A past state is an ordinary collection: it serves, learns, goes. Making one holds nobody up, or fails whole."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from engram.context.errors import (
+    ConflictError,
+    IdempotencyConflictError,
+    InvalidRequestError,
+    UnavailableError,
+)
+from engram.core.filter.logged_verdict import Expansion
+from engram.runtime.container import Application
+from engram.services.jobs.work import Work
+from engram.services.retrieval.query import Query
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Writer
+from tests.conftest import CURIE, Ingest
+from tests.support import state, undo
+from tests.support.jobs import run_again
+from tests.support.past import corpus, learned, meant, nothing_left, now, replayed, rows_of_collection
+
+BERLIN = {
+    "id": "berlin",
+    "title": "Berlin",
+    "text": "Berlin is the capital of Germany. Berlin lies on the Spree. Warsaw is a city in Poland since 1300.",
+}
+
+
+@pytest.fixture
+def taught(application: Application, curie: str) -> str:
+    """A collection that learned at every scope, with evidence taken in and waiting."""
+    events = undo.stream(application, curie, 16, seed=41)
+    undo.apply(application, curie, events[:10], 10)
+    application.evolve.evolve(application.access.scope(curie))
+    undo.apply(application, curie, events[10:], 3)
+    return curie
+
+
+class TestServing:
+    @pytest.mark.parametrize("exact", [True, False], ids=["exact", "HNSW"])
+    def test_it_answers_as_the_live_collection(
+        self, application: Application, taught: str, exact: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        past = replayed(application, taught, now(application))
+        limits = replace(application.limits, exact=exact)
+        monkeypatch.setattr(application.retrieve, "_planner", replace(application.planner, limits=limits))
+        for question in ("Who was born in Warsaw?", "What happened in 1898?", "Where does the river flow?"):
+            for memory in ("read", "off"):
+                asked = Query(text=question, scope=application.access.scope(taught), memory=memory)
+                one = application.ask.query(asked)
+                other = application.ask.query(replace(asked, scope=application.access.scope(past.collection)))
+                assert other.passages == one.passages
+                assert one.passages
+
+    def test_it_is_marked_and_serves_without_memory_until_switched(
+        self, application: Application, taught: str
+    ) -> None:
+        until = now(application)
+        past = replayed(application, taught, until)
+        assert past.collection == f"{taught}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        row = rows_of_collection(application, past.collection)[0]
+        assert (row["serving"], row["experiment"], row["exploration"]) == ("shadow", None, None)
+        marked = application.access.scope(past.collection).collection.past or {}
+        assert (marked["of"], marked["until"]) == (taught, until.isoformat())
+        assert application.access.scope(taught).collection.past is None
+        application.serving.configure(application.access.scope(past.collection), {"serving": "live"})
+        assert rows_of_collection(application, past.collection)[0]["serving"] == "live"
+
+    def test_it_learns_on_and_can_be_deleted_beside_the_live_one(
+        self, application: Application, taught: str, ingest: Ingest
+    ) -> None:
+        before, graph = learned(application, taught), corpus(application, taught)
+        past = replayed(application, taught, now(application))
+        undo.apply(application, past.collection, undo.stream(application, past.collection, 8, seed=6), 3)
+        application.evolve.evolve(application.access.scope(past.collection))
+        application.revoke.revoke(
+            application.access.scope(past.collection), state.applied_order(application, past.collection)[0]
+        )
+        ingest(BERLIN, CURIE[0] | {"text": "Marie Curie died in 1934."}, into=past.collection)
+        undo.assert_verified(application, past.collection)
+        assert state.counts(application, past.collection) == state.true_counts(application, past.collection)
+        undo.assert_same(learned(application, taught), before)
+        application.ingest.delete_collection(application.access.scope(past.collection))
+        undo.assert_same(learned(application, taught), before)
+        undo.assert_same(corpus(application, taught), graph)
+        nothing_left(application)
+
+    def test_a_copy_can_be_copied(self, application: Application, taught: str) -> None:
+        until = now(application)
+        past = replayed(application, taught, until)
+        again = replayed(application, past.collection, until, into=f"{taught}-again")
+        undo.assert_verified(application, again.collection)
+        undo.assert_same(learned(application, again.collection), learned(application, taught))
+        undo.assert_same(corpus(application, again.collection), corpus(application, taught))
+
+
+class TestMaking:
+    def test_others_learn_revoke_ask_and_ingest_meanwhile(
+        self, application: Application, taught: str, ingest: Ingest
+    ) -> None:
+        events = undo.stream(application, taught, 40, seed=12)
+        then, until = learned(application, taught), now(application)
+        stages: list[str] = []
+
+        def meanwhile(stage: str, _done: int, _of: int) -> None:
+            if stage in stages:
+                return
+            stages.append(stage)
+            some, events[:] = events[:4], events[4:]
+            undo.apply(application, taught, some, 2)
+            application.revoke.revoke(application.access.scope(taught), some[0])
+            application.revoke.revoke(application.access.scope(taught), state.applied_order(application, taught)[0])
+            application.evolve.evolve(application.access.scope(taught))
+            application.ask.query(Query(text="Who was born in Warsaw?", scope=application.access.scope(taught)))
+            ingest(BERLIN | {"id": f"new-{stage}"})
+            assert name not in state.names(application)
+
+        name = f"{taught}-past"
+        past = application.past.make(application.access.scope(taught).collection, until, name, meanwhile)
+        assert stages == [
+            "passages", "entities", "terms", "verdicts", "statistics", "memories", "questions", "keys",
+            "statistics of states",
+        ]  # fmt: skip
+        undo.assert_verified(application, name)
+        undo.assert_verified(application, taught)
+        undo.assert_same(learned(application, name), then)
+        assert past.passages == len(CURIE)
+
+    @pytest.mark.parametrize("stage", ["passages", "terms", "verdicts", "questions", "keys"])
+    def test_nothing_is_left_of_one_that_fails(self, application: Application, taught: str, stage: str) -> None:
+        def fail(now_at: str, done: int, _of: int) -> None:
+            if now_at == stage and done:
+                raise RuntimeError("the machine is gone")
+
+        name = f"{taught}-past"
+        with pytest.raises(RuntimeError, match="the machine is gone"):
+            application.past.make(application.access.scope(taught).collection, now(application), name, fail)
+        assert name not in state.names(application)
+        nothing_left(application)
+        assert replayed(application, taught, now(application), into=name).events == 16
+
+    def test_it_stops_when_told_to(self, application: Application, taught: str) -> None:
+        stages: list[str] = []
+        with pytest.raises(UnavailableError):
+            application.past.make(
+                application.access.scope(taught).collection,
+                now(application),
+                f"{taught}-past",
+                report=lambda stage, *_: stages.append(stage),
+                should_stop=lambda: "verdicts" in stages,
+            )
+        assert "memories" not in stages
+        assert f"{taught}-past" not in state.names(application)
+        nothing_left(application)
+
+    def test_units_revoked_meanwhile_are_embedded_before_the_copy(
+        self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        until, then = now(application), meant(application, taught)
+        for event in state.applied_order(application, taught):
+            application.revoke.revoke(application.access.scope(taught), event)
+        embedded: list[int] = []
+        plain = application.attribution.embedded
+
+        def noted(collection: Collection, expansions: Mapping[bytes, Expansion]) -> Any:
+            with application.database.read() as reader:
+                embedded.append(
+                    reader.scalar(
+                        """
+                        SELECT count(*) FROM pg_stat_activity
+                        WHERE state LIKE 'idle in transaction%%' AND datname = current_database()
+                        """
+                    )
+                )
+            return plain(collection, expansions)
+
+        monkeypatch.setattr(application.attribution, "embedded", noted)
+        past = replayed(application, taught, until)
+        assert embedded == [0]
+        undo.assert_same(meant(application, past.collection), then)
+
+    def test_what_cannot_be_done_is_an_error(self, application: Application, taught: str) -> None:
+        moment, scope = now(application), application.access.scope(taught)
+        with pytest.raises(InvalidRequestError, match="yet to come"):
+            application.past.request(scope, moment + timedelta(hours=1))
+        with pytest.raises(InvalidRequestError, match="offset"):
+            application.past.request(scope, datetime(2026, 5, 1))
+        with pytest.raises(InvalidRequestError, match="no name"):
+            application.past.request(scope, moment, into="not a name")
+        with pytest.raises(ConflictError, match="already"):
+            application.past.request(scope, moment, into=taught)
+        with (
+            application.database.hold_lock(f"replay:local/{taught}-past"),
+            pytest.raises(ConflictError, match="Another process"),
+        ):
+            application.past.make(scope.collection, moment, f"{taught}-past")
+        assert {row["kind"] for row in state.rows(application, taught, "job")} == {"ingest"}
+
+
+class TestJobs:
+    def asked(self, application: Application, taught: str) -> UUID:
+        return application.past.request(
+            application.access.scope(taught), now(application), into=f"{taught}-past", key="once"
+        )
+
+    def test_a_key_repeats_the_first_answer(self, application: Application, taught: str) -> None:
+        scope, moment = application.access.scope(taught), now(application)
+        first = application.past.request(scope, moment, key="once")
+        assert application.past.request(scope, moment, key="once") == first
+        with pytest.raises(IdempotencyConflictError):
+            application.past.request(scope, moment - timedelta(seconds=1), key="once")
+
+    def test_one_that_was_made_before_its_worker_was_lost_is_not_made_again(
+        self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def lost(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        job_id = self.asked(application, taught)
+        with monkeypatch.context() as patched:
+            patched.setattr(Work, "finish", lost)
+            with pytest.raises(KeyboardInterrupt):
+                application.runner.run_ready()
+        made = application.access.scope(f"{taught}-past")
+        assert run_again(application, application.runner) == 1
+        job = application.jobs.job(application.access.scope(taught), job_id)
+        assert (job.status, (job.result or {})["events"], job.stage) == ("succeeded", 16, "statistics of states")
+        assert application.access.scope(f"{taught}-past") == made
+
+    def test_one_that_is_cancelled_leaves_nothing(
+        self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job_id = self.asked(application, taught)
+        report = Work.report
+
+        def cancel(work: Work, writer: Writer, **said: Any) -> None:
+            if said["stage"] == "verdicts":
+                application.jobs.cancel(application.access.scope(taught), job_id)
+            report(work, writer, **said)
+
+        monkeypatch.setattr(Work, "report", cancel)
+        assert application.runner.run_ready() == 1
+        job = application.jobs.job(application.access.scope(taught), job_id)
+        assert (job.status, job.stage, job.result) == ("cancelled", "verdicts", None)
+        assert f"{taught}-past" not in state.names(application)
+        nothing_left(application)
+
+    def test_one_whose_name_was_taken_meanwhile_fails(
+        self, application: Application, taught: str, ingest: Ingest
+    ) -> None:
+        job_id = self.asked(application, taught)
+        ingest(BERLIN, into=f"{taught}-past")
+        application.runner.run_ready()  # to try again would change nothing
+        job = application.jobs.job(application.access.scope(taught), job_id)
+        assert (job.status, job.error) == ("failed", f"There is a collection '{taught}-past' already.")

@@ -1,0 +1,93 @@
+"""The log of verdicts needs no answered query: it keeps what verdicts go by, and all learning follows from it."""
+
+import pytest
+
+from engram.context.errors import NotFoundError
+from engram.runtime.container import Application
+from tests.support import state, undo
+from tests.support.past import learned, meant, now, replayed
+
+
+@pytest.fixture
+def events(application: Application, curie: str) -> list[int]:
+    """Verdicts at every scope, the last four of which wait."""
+    events = undo.stream(application, curie, 20, seed=23)
+    undo.apply(application, curie, events[:10], 10)
+    application.evolve.evolve(application.access.scope(curie))
+    undo.apply(application, curie, events[10:16], 3)
+    return events
+
+
+def delete_episodes(application: Application, collection: str) -> None:
+    with application.database.write() as writer:
+        deleted = writer.execute(
+            "DELETE FROM episode WHERE collection_id = %(c)s", {"c": state.collection_id(application, collection)}
+        )
+    assert deleted == len(undo.QUESTIONS)
+
+
+def test_what_verdicts_taught_stays_and_verifies(application: Application, curie: str, events: list[int]) -> None:
+    scope = application.access.scope(curie)
+    before, verified = undo.learned(application, curie), application.verify.verify(scope)
+    delete_episodes(application, curie)
+    undo.assert_same(undo.learned(application, curie), before)
+    assert application.verify.verify(scope) == verified
+    assert verified.differences == []
+    assert state.event_statuses(application, curie) == dict.fromkeys(events[:16], "applied") | dict.fromkeys(
+        events[16:], "pending"
+    )
+
+
+def test_a_past_moment_is_the_same_with_and_without_them(
+    application: Application, curie: str, events: list[int]
+) -> None:
+    then, until = meant(application, curie), now(application)
+    for event in events[2:16:5]:
+        application.revoke.revoke(application.access.scope(curie), event)
+    undo.apply(application, curie, events[16:])
+    with_them = replayed(application, curie, until, f"{curie}-with")
+    delete_episodes(application, curie)
+    without = replayed(application, curie, until, f"{curie}-without")
+    assert without.events_restored == len(events[2:16:5])
+    undo.assert_same(learned(application, without.collection), learned(application, with_them.collection))
+    undo.assert_same(meant(application, without.collection), then)
+
+
+def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
+    application: Application, curie: str, events: list[int]
+) -> None:
+    delete_episodes(application, curie)
+    undo.apply(application, curie, events[16:], 2)
+    taken = events[1::4]
+    for event in taken:
+        assert application.revoke.revoke(application.access.scope(curie), event).status == "revoked"
+    undo.assert_verified(application, curie)
+    after = undo.learned(application, curie)
+
+    undo.forgotten(application, curie)
+    undo.apply(application, curie, [event for event in events[:10] if event not in taken])
+    application.evolve.evolve(application.access.scope(curie))
+    undo.apply(application, curie, [event for event in events[10:] if event not in taken])
+    undo.assert_same(undo.learned(application, curie), after)
+
+
+def test_what_is_gone_is_judged_no_more(application: Application, curie: str, events: list[int]) -> None:
+    (judged, *_) = state.rows(application, curie, "judged_query")
+    delete_episodes(application, curie)
+    with pytest.raises(NotFoundError, match="no query"):
+        state.judge(application, curie, judged["id"])
+    assert len(state.rows(application, curie, "feedback_event")) == len(events)
+
+
+def test_verdicts_on_one_answer_share_what_they_go_by(
+    application: Application, curie: str, events: list[int]
+) -> None:
+    episodes = {row["id"]: row for row in state.rows(application, curie, "episode")}
+    judged = {row["id"]: row for row in state.rows(application, curie, "judged_query")}
+    assert judged.keys() == {row["query_id"] for row in state.rows(application, curie, "feedback_event")}
+    assert len(judged) < len(events)
+    columns = judged[next(iter(judged))].keys() - {"filter"}
+    for query, row in judged.items():
+        assert {column: row[column] for column in columns} == {
+            column: episodes[query][column] for column in columns
+        }

@@ -1,0 +1,244 @@
+"""A past moment in a collection of its own: to the last bit what the live one was then, which is left alone."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from engram.runtime.container import Application
+from engram.storage.learning import judges
+from engram.storage.learning.judges import JudgeSettings
+from tests.conftest import CURIE, Ingest
+from tests.support import state, undo
+from tests.support.past import corpus, learned, meant, now, replayed
+from tests.support.statements import before_each
+
+BERLIN = {
+    "id": "berlin",
+    "title": "Berlin",
+    "text": "Berlin is the capital of Germany. Berlin lies on the Spree. Warsaw is a city in Poland since 1300.",
+}
+
+
+@pytest.fixture
+def taught(application: Application, curie: str) -> str:
+    """A collection that learned at every scope, with evidence taken in and waiting."""
+    events = undo.stream(application, curie, 16, seed=41)
+    undo.apply(application, curie, events[:10], 10)
+    application.evolve.evolve(application.access.scope(curie))
+    undo.apply(application, curie, events[10:], 3)
+    return curie
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "in pages"])
+def pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever is done at a time, the outcome is the same."""
+    if request.param:
+        for name, size in (("PASSAGES", 2), ("ROWS", 3), ("EVENTS", 3), ("CHUNK", 2)):
+            monkeypatch.setattr(f"engram.services.revocation.past_copy.{name}", size)
+        monkeypatch.setattr("engram.services.revocation.restored_verdicts.BATCH", 2)
+    return
+
+
+class TestStates:
+    @pytest.mark.usefixtures("pages")
+    def test_at_present_it_is_the_live_collection(self, application: Application, taught: str) -> None:
+        until = now(application)
+        past = replayed(application, taught, until)
+        undo.assert_same(corpus(application, past.collection), corpus(application, taught))
+        live = learned(application, taught)
+        undo.assert_same(learned(application, past.collection), live)
+        assert all(live.values())
+        assert {row["channel"] for row in live["sentence_memory"]} == {"task", "time"}
+        assert past.events == 16
+        assert past.events_restored == 0
+        assert (past.passages_since, past.passages_updated, past.sentences_gone) == (0, 0, 0)
+        assert (past.key_generation, past.key_generation_certain) == (1, True)
+        assert past.learned["sentence_memory"] == len(live["sentence_memory"])
+
+    def test_no_statement_looks_into_both_the_copy_and_its_source(
+        self, application: Application, taught: str
+    ) -> None:
+        """They may lie on two nodes."""
+        asked: list[str] = []
+        with before_each(lambda _, statement, __: asked.append(statement)):
+            replayed(application, taught, now(application))
+        into = {name: {one for one in asked if f"= %({name})s" in one} for name in ("source", "target")}
+        assert all(into.values())
+        assert into["source"] & into["target"] == set()
+
+    def test_before_the_first_verdict_nothing_is_learned(self, application: Application, curie: str) -> None:
+        until = now(application)
+        undo.apply(application, curie, undo.stream(application, curie, 12, seed=7), 4)
+        application.evolve.evolve(application.access.scope(curie))
+        past = replayed(application, curie, until)
+        undo.assert_same(corpus(application, past.collection), corpus(application, curie))
+        assert not any(rows for table, rows in learned(application, past.collection).items() if table != "serves")
+        assert (past.events, past.key_generation, past.key_generation_certain) == (0, 0, True)
+
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_between_two_batches_it_is_what_the_first_left(
+        self, application: Application, curie: str, seed: int
+    ) -> None:
+        events = undo.stream(application, curie, 24, seed)
+        undo.apply(application, curie, events[:8], 8)
+        application.evolve.evolve(application.access.scope(curie))
+        undo.apply(application, curie, events[8:12], 2)
+        then, until = learned(application, curie), now(application)
+        undo.apply(application, curie, events[12:20], 5)
+        application.evolve.evolve(application.access.scope(curie))
+        undo.apply(application, curie, events[20:], 5)
+        after = learned(application, curie)
+        past = replayed(application, curie, until)
+        undo.assert_same(learned(application, past.collection), then)
+        undo.assert_same(learned(application, curie), after)
+        assert (past.events, past.key_generation, past.key_generation_certain) == (12, 1, True)
+
+    @pytest.mark.usefixtures("pages")
+    @pytest.mark.parametrize("revoked", [slice(None), slice(1, 9, 3)], ids=["all", "some"])
+    def test_what_was_revoked_since_counts(self, application: Application, curie: str, revoked: slice) -> None:
+        events = undo.stream(application, curie, 24, seed=3)
+        undo.apply(application, curie, events[:8], 8)
+        application.evolve.evolve(application.access.scope(curie))
+        undo.apply(application, curie, events[8:14], 2)
+        then, until = meant(application, curie), now(application)
+        for event in events[:14][revoked]:
+            application.revoke.revoke(application.access.scope(curie), event)
+        undo.apply(application, curie, events[14:], 5)  # questions and units that went come back under other ids
+        application.evolve.evolve(application.access.scope(curie))
+        past = replayed(application, curie, until)
+        undo.assert_same(meant(application, past.collection), then)
+        assert (past.events, past.events_restored) == (14, len(events[:14][revoked]))
+
+    def test_what_was_revoked_by_then_does_not_count(self, application: Application, taught: str) -> None:
+        for event in state.applied_order(application, taught)[::3]:
+            application.revoke.revoke(application.access.scope(taught), event)
+        past = replayed(application, taught, now(application))
+        undo.assert_same(learned(application, past.collection), learned(application, taught))
+        assert past.events == 16 - 6
+
+    def test_caps_are_those_of_the_day(self, application: Application, curie: str) -> None:
+        target = state.collection_id(application, curie)
+        with application.database.write() as writer:
+            for judge in undo.JUDGES:
+                settings = JudgeSettings(share=0.6, contested=0.2, comparisons=2)
+                judges.put(writer, target, judge, settings)
+        events = undo.stream(application, curie, 14, seed=9)
+        undo.apply(application, curie, events, 4)
+        then, until = meant(application, curie), now(application)
+        assert {row["counted"] for row in then["ranking_audit"]} == {True, False}
+        with application.database.write() as writer:
+            for judge in undo.JUDGES:
+                judges.put(writer, target, judge, JudgeSettings(positive=3.0, comparisons=0))
+        for event in events[:7]:
+            application.revoke.revoke(application.access.scope(curie), event)
+        past = replayed(application, curie, until)
+        undo.assert_same(meant(application, past.collection), then)
+
+    def test_verdicts_that_waited_are_not_in_it(self, application: Application, curie: str) -> None:
+        events = undo.stream(application, curie, 6, seed=5)
+        undo.apply(application, curie, events[:3])
+        until = now(application)
+        application.revoke.revoke(application.access.scope(curie), events[4])  # never applied
+        undo.apply(application, curie, events[5:])
+        past = replayed(application, curie, until)
+        assert sorted(state.event_statuses(application, past.collection).items()) == [
+            (event, "applied") for event in events[:3]
+        ]
+
+
+class TestKeys:
+    def test_what_was_due_is_left_for_whoever_wants_it(self, application: Application, taught: str) -> None:
+        target = {"c": state.collection_id(application, taught)}
+        with application.database.write() as writer:
+            writer.execute("UPDATE key_evolution SET due = 'pending' WHERE collection_id = %(c)s", target)
+        past = replayed(application, taught, now(application))
+        with application.database.write() as writer:
+            writer.execute("UPDATE key_evolution SET due = NULL WHERE collection_id = %(c)s", target)
+        assert application.evolve.standing(application.access.scope(past.collection)) == replace(
+            application.evolve.standing(application.access.scope(taught)), collection=past.collection
+        )
+        application.evolve.evolve(application.access.scope(past.collection))
+        application.evolve.evolve(application.access.scope(taught))
+        assert learned(application, past.collection)["passage_key"] == learned(application, taught)["passage_key"]
+
+    def test_the_generation_that_served_is_told_by_what_came_after(
+        self, application: Application, curie: str
+    ) -> None:
+        events = undo.stream(application, curie, 30, seed=8)
+        moments, states = [], []
+
+        def note() -> None:
+            moments.append(now(application))
+            states.append(learned(application, curie))
+
+        for start in (0, 10):
+            undo.apply(application, curie, events[start : start + 10], 5)
+            application.evolve.evolve(application.access.scope(curie))
+            note()
+        application.evolve.roll_back(application.access.scope(curie), 1)
+        note()
+        undo.apply(application, curie, events[20:], 5)
+        application.evolve.evolve(application.access.scope(curie))
+        note()
+        pasts = [replayed(application, curie, moment, into=f"{curie}-{at}") for at, moment in enumerate(moments)]
+        # Between the second evolution and the third, which went on from the first, there was a rollback.
+        assert [(past.key_generation, past.key_generation_certain) for past in pasts] == [
+            (1, True), (1, False), (1, False), (3, True),
+        ]  # fmt: skip
+        for at in (0, 2, 3):
+            undo.assert_same(learned(application, pasts[at].collection), states[at])
+
+    def test_a_rollback_that_nothing_came_after_serves(self, application: Application, taught: str) -> None:
+        application.evolve.roll_back(application.access.scope(taught), 0)
+        past = replayed(application, taught, now(application))
+        undo.assert_same(learned(application, past.collection), learned(application, taught))
+        assert (past.key_generation, past.key_generation_certain) == (0, False)
+
+
+class TestCorpus:
+    def test_passages_that_came_since_are_not_in_it(
+        self, application: Application, taught: str, ingest: Ingest
+    ) -> None:
+        then, knew, until = corpus(application, taught), learned(application, taught), now(application)
+        assert ingest(BERLIN, {"id": "empty", "title": None, "text": "..."})["created"] == 2
+        berlin = state.sentences(application, taught, "berlin")
+        asked = state.given_episode(application, taught, "Where is Berlin?", list(berlin.values()))
+        state.judge(application, taught, asked, list(berlin.values())[:1], wait=True)
+        past = replayed(application, taught, until)
+        undo.assert_same(corpus(application, past.collection), then)
+        undo.assert_same(learned(application, past.collection), knew)
+        assert state.counts(application, past.collection) == state.true_counts(application, past.collection)
+        assert (past.passages, past.passages_since, past.passages_updated) == (5, 2, 0)
+
+    def test_passages_that_changed_since_are_as_they_are_now(
+        self, application: Application, taught: str, ingest: Ingest
+    ) -> None:
+        until = now(application)
+        changed = CURIE[0] | {"text": "Marie Curie was born in Warsaw in 1867. Marie Curie died in 1934."}
+        assert ingest(changed)["updated"] == 1
+        application.ingest.delete_passage(application.access.scope(taught), "tokyo")
+        past = replayed(application, taught, until)
+        undo.assert_same(corpus(application, past.collection), corpus(application, taught))
+        assert (past.passages, past.passages_since, past.passages_updated) == (4, 0, 1)
+        assert past.sentences_gone == 3  # one that changed, two that were deleted
+        undo.assert_same(learned(application, past.collection), learned(application, taught))
+
+    def test_a_time_memory_is_of_the_expression_that_it_began_as(
+        self, application: Application, curie: str, ingest: Ingest
+    ) -> None:
+        born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
+        asked = state.given_episode(application, curie, "Who was born in 1867?", [born], "1867")
+        state.judge(application, curie, asked, [born], wait=True)
+        with application.database.write() as writer:  # as a later analysis might read it
+            writer.execute(
+                """
+                UPDATE sentence SET time_expression_id = (
+                    SELECT id FROM time_expression WHERE collection_id = %(c)s AND text LIKE '%%1898%%'
+                ) WHERE collection_id = %(c)s AND id = %(s)s
+                """,
+                {"c": state.collection_id(application, curie), "s": born},
+            )
+        past = replayed(application, curie, now(application))
+        undo.assert_same(learned(application, past.collection), learned(application, curie))
+        undo.assert_same(corpus(application, past.collection), corpus(application, curie))

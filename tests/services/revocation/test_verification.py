@@ -1,0 +1,253 @@
+"""Proof by replay: a clean collection is clean, and a row that the log does not lead to is found, in any table."""
+
+import threading
+
+import pytest
+
+from engram.config.settings import Settings
+from engram.core.knowledge.triples import Triple
+from engram.runtime.container import Application, Servers
+from engram.services.facts.fact_service import Stated
+from engram.services.revocation.verification import VerifyService
+from engram.services.revocation.verification_findings import TABLES, Report
+from engram.storage.corpus import collections
+from tests.support import state, twins, undo
+from tests.support.databases import application_on, migrated
+
+
+@pytest.fixture
+def taught(application: Application, curie: str) -> str:
+    """A collection that learned at every scope, with evidence taken in and waiting."""
+    events = undo.stream(application, curie, 16, seed=41)
+    undo.apply(application, curie, events[:10], 10)
+    application.evolve.evolve(application.access.scope(curie))
+    undo.apply(application, curie, events[10:], 3)
+    stated = Stated(Triple("Marie Curie", "spouse", "Pierre Curie", 0, "entity", None, None, 1.0))
+    scope = application.access.scope(curie)
+    application.facts.state(scope, [stated], source="a page")
+    one, other = (row["id"] for row in state.rows(application, curie, "fact_entity"))
+    application.join.merge(scope, one, [other], judge="careful", key="merged")
+    return curie
+
+
+def found(application: Application, collection: str) -> set[str]:
+    """Tables that differ."""
+    report = application.verify.verify(application.access.scope(collection))
+    assert report.clean == (not report.differences)
+    return {difference.table for difference in report.differences}
+
+
+def tamper(application: Application, collection: str, statement: str) -> int:
+    with application.database.write() as writer:
+        return writer.execute(statement, {"c": state.collection_id(application, collection)})
+
+
+def one(table: str, change: str, order: str) -> str:
+    """A statement that changes one row of the collection."""
+    return f"""
+        UPDATE {table} SET {change} WHERE ctid = (
+            SELECT ctid FROM {table} WHERE collection_id = %(c)s ORDER BY {order} LIMIT 1
+        )
+    """
+
+
+TURNED = "vector * array_fill(-1, ARRAY[384])::vector"
+# Each changes as little as the column's type can tell.
+TAMPERED = {
+    "the rules of keys": ("UPDATE key_generation SET rules = '{}' WHERE collection_id = %(c)s", "key_generation"),
+    "a perplexity": (one("sentence_memory", "perplexity = perplexity + 1e-15", "sentence_id"), "sentence_memory"),
+    "a count": (one("sentence_memory", "update_count = update_count + 1", "sentence_id"), "sentence_memory"),
+    "a time memory": (
+        one("sentence_memory", f"vector = {TURNED}", "channel DESC"),
+        "sentence_memory",
+    ),
+    "a support": (one("question_support", "support = support + 1e-12", "sentence_id"), "question_support"),
+    "completeness": (one("question_support", "complete = NOT complete", "sentence_id"), "question_support"),
+    "a question": (one("question", "text = text || '?'", "id"), "question"),
+    "a gain": (one("memory_audit", "gain = gain + 1e-15", "event_id, channel"), "memory_audit"),
+    "a target": (one("memory_audit", "target = 1 - target", "event_id, channel"), "memory_audit"),
+    "a noise": (one("memory_audit", "observation_noise = 9", "event_id, channel"), "memory_audit"),
+    "the belief": (
+        one("ranking_belief", "information[1] = information[1] + 1e-12", "model DESC"),
+        "ranking_belief",
+    ),
+    "the belief of what is enough": (
+        one("ranking_belief", "information[1] = information[1] + 1e-12", "model"),
+        "ranking_belief",
+    ),
+    "a term of what is enough": (
+        one("ranking_audit", "information[1] = information[1] + 0.1", "model, event_id"),
+        "ranking_audit",
+    ),
+    "a count of terms": (one("ranking_belief", "events = events + 1", "prior"), "ranking_belief"),
+    "a term": (
+        one("ranking_audit", "information[1] = information[1] + 0.1", "model DESC, event_id"),
+        "ranking_audit",
+    ),
+    "a credit": (one("key_credit", "gain = gain + 1e-6", "weight DESC, event_id"), "key_credit"),
+    "a weight": (one("key_credit", "weight = weight / 2", "weight DESC, event_id"), "key_credit"),
+    "a score": (one("expansion_memory", "score = score * (1 + 1e-12)", "passage_id"), "expansion_memory"),
+    "a key": (one("passage_key", f"vector = {TURNED}", "passage_id"), "passage_key"),
+    "a key's units": (one("passage_key", "units = units || units[1]", "passage_id"), "passage_key"),
+    "a posting": (one("evolved_posting", "frequency = frequency * 1.001", "passage_id, term"), "evolved_posting"),
+}
+REMOVED = (
+    ("sentence_memory", "sentence_memory"),
+    ("question_support", "question_support"),
+    ("question", "question"),
+    ("memory_audit", "memory_audit"),
+    ("ranking_belief", "ranking_belief"),
+    ("expansion_memory", "expansion_memory"),
+    ("passage_key", "passage_key"),
+    ("evolved_posting", "evolved_posting"),
+)
+
+
+class TestClean:
+    def test_what_was_learned_follows_from_the_log(self, application: Application, taught: str) -> None:
+        report = application.verify.verify(application.access.scope(taught))
+        assert report.clean
+        rows = {table.table: table.rows for table in report.tables}
+        assert list(rows) == list(TABLES)
+        for table in TABLES:
+            kept = state.rows(application, taught, table)
+            if table == "fact_entity":  # names come with facts; what they stand for is learned
+                kept = [row for row in kept if row["stands_for"] is not None]
+            assert rows[table] == len(kept), table
+            assert rows[table] > 0, table
+
+    def test_a_collection_without_verdicts_is_clean(self, application: Application, curie: str) -> None:
+        report = application.verify.verify(application.access.scope(curie))
+        assert report.clean
+        assert all(table.rows == 0 for table in report.tables)
+
+    def test_pages_do_not_matter(
+        self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = application.verify.verify(application.access.scope(taught))
+        monkeypatch.setattr("engram.services.revocation.verification.CHUNK", 2)
+        monkeypatch.setattr("engram.services.revocation.verification.EVENTS", 3)
+        monkeypatch.setattr("engram.storage.feedback_log.replay_history.PAGE", 3)
+        monkeypatch.setattr("engram.services.feedback_log.log_replay.PAGE", 3)
+        assert application.verify.verify(application.access.scope(taught)) == whole
+
+    def test_a_checksum_tells_states_apart(self, application: Application, taught: str) -> None:
+        def checksums(report: Report) -> dict[str, str]:
+            return {table.table: table.checksum for table in report.tables}
+
+        before = checksums(application.verify.verify(application.access.scope(taught)))
+        assert checksums(application.verify.verify(application.access.scope(taught))) == before
+        tamper(application, taught, TAMPERED["a perplexity"][0])
+        after = checksums(application.verify.verify(application.access.scope(taught)))
+        assert {table for table in TABLES if after[table] != before[table]} == {"sentence_memory"}
+
+    def test_others_learn_and_revoke_meanwhile(self, application: Application, taught: str) -> None:
+        events = undo.stream(application, taught, 30, seed=42)
+        done = threading.Event()
+        reports: list[Report] = []
+
+        def look() -> None:
+            while not done.is_set():
+                reports.append(application.verify.verify(application.access.scope(taught)))
+
+        def learn() -> None:
+            try:
+                undo.apply(application, taught, events, 3)
+                application.evolve.evolve(application.access.scope(taught))
+                for event in events[::4]:
+                    application.revoke.revoke(application.access.scope(taught), event)
+            finally:
+                done.set()
+
+        state.together(look, learn)
+        assert reports
+        assert [report.differences for report in reports if not report.clean] == []
+
+    def test_every_collection_is_verified_in_name_order(
+        self, application: Application, addresses: Servers, settings: Settings
+    ) -> None:
+        # In a database of its own: the one of all tests has hundreds, each of which takes its time.
+        with migrated(addresses) as own, application_on(own, settings, application) as few:
+            for name in ("b", "a", "c"):
+                events = undo.stream(few, twins.born(few, name), 4, seed=43)
+                undo.apply(few, name, events, 4)
+            encoder = few.access.scope("a").collection.encoder
+            with few.database.write() as writer:
+                writer.execute("INSERT INTO tenant (name) VALUES ('verified')")
+                collections.open_for_writing(writer, "b", encoder, "verified")
+            reports = list(few.verify.every())
+        assert [report.collection for report in reports] == ["a", "b", "verified/b", "c"], "other tenants as well"
+        assert [any(table.rows for table in report.tables) for report in reports] == [True, True, False, True]
+
+
+class TestDifferences:
+    @pytest.mark.parametrize("what", TAMPERED)
+    def test_a_changed_row_is_found(self, application: Application, taught: str, what: str) -> None:
+        statement, table = TAMPERED[what]
+        assert tamper(application, taught, statement) == 1
+        assert table in found(application, taught)
+
+    @pytest.mark.parametrize(("table", "named"), REMOVED)
+    def test_a_missing_row_is_found(self, application: Application, taught: str, table: str, named: str) -> None:
+        statement = f"""
+            DELETE FROM {table}
+            WHERE ctid = (SELECT ctid FROM {table} WHERE collection_id = %(c)s ORDER BY ctid LIMIT 1)
+        """
+        assert tamper(application, taught, statement) == 1
+        assert named in found(application, taught)
+
+    def test_a_row_too_many_is_found(self, application: Application, taught: str) -> None:
+        statement = """
+            INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count)
+            SELECT collection_id, id, 'time', embedding, 1, 0 FROM sentence WHERE collection_id = %(c)s
+            ON CONFLICT DO NOTHING
+        """
+        added = tamper(application, taught, statement)
+        report = application.verify.verify(application.access.scope(taught))
+        assert added == len(report.differences) > 0
+        assert {difference.reason for difference in report.differences} == {"no event that counts leads to it"}
+
+    def test_an_event_that_was_dropped_from_the_log_is_missed(self, application: Application, taught: str) -> None:
+        tamper(
+            application,
+            taught,
+            """
+            UPDATE feedback_event SET status = 'revoked' WHERE id = (
+                SELECT event_id FROM key_evidence WHERE collection_id = %(c)s AND generation IS NOT NULL LIMIT 1
+            )
+            """,
+        )
+        assert {"sentence_memory", "question_support", "memory_audit", "ranking_belief", "ranking_audit"} <= found(
+            application, taught
+        )
+
+    def test_another_order_of_application_is_not_the_same(self, application: Application, taught: str) -> None:
+        tamper(
+            application,
+            taught,
+            "UPDATE feedback_event SET applied_sequence = -applied_sequence WHERE collection_id = %(c)s",
+        )
+        assert "sentence_memory" in found(application, taught)
+
+    def test_differences_are_counted_and_a_few_of_them_shown(self, application: Application, taught: str) -> None:
+        changed = tamper(
+            application, taught, "UPDATE sentence_memory SET update_count = 77 WHERE collection_id = %(c)s"
+        )
+        report = application.verify.verify(application.access.scope(taught), most=2)
+        assert report.difference_count == changed > 2
+        assert len(report.differences) == 2
+        assert report.differences[0].reason.startswith("update_count is 77, replayed ")
+
+    def test_terms_of_another_prior_are_summed_but_not_made_anew(
+        self, application: Application, taught: str
+    ) -> None:
+        for table in ("ranking_belief", "ranking_audit"):
+            tamper(application, taught, f"UPDATE {table} SET prior = 'another' WHERE collection_id = %(c)s")
+        tamper(application, taught, TAMPERED["a term"][0])
+        assert found(application, taught) == {"ranking_belief"}
+
+    def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
+        narrow = VerifyService(application.database, application.priors, application.evolve, capacity=1)
+        assert {d.table for d in narrow.verify(application.access.scope(taught)).differences} == {
+            "expansion_memory"
+        }

@@ -1,0 +1,211 @@
+"""A verdict on a session: to the queries of its rounds, each once, through the log; and what erasure leaves of
+it.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from engram.config.settings import Settings
+from engram.context.errors import IdempotencyConflictError, NotFoundError
+from engram.runtime.container import Application, Servers
+from engram.services.auth.scope import Scope
+from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.retrieval.query import Query
+from engram.services.sessions.session_feedback import CONCLUSIVE, JUDGE
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import Asked
+from tests.conftest import Ingest
+from tests.services.corpus.test_erasure import places
+from tests.support import state, undo
+from tests.support.databases import application_on, migrated
+
+CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
+PART = "into which sea does the river that Warsaw lies on flow"
+
+
+def ended(application: Application, scope: Scope, question: str = CHAIN, **asked: Any) -> UUID:
+    how = Asked(**{"top_k": 2, "threshold": 1.0} | asked)
+    session = application.sessions.start(scope, NewSession(question=question, planner="pool", asked=how))
+    assert application.sessions.wait(scope, session).stored.status == "stopped"
+    return session
+
+
+def verdict(scope: Scope, *sentences: int, **said: Any) -> Verdict:
+    named = [Named(sentence) for sentence in sentences]
+    return Verdict(query_id=UUID(int=0), scope=scope, supporting=named, judge="reader", **said)
+
+
+def evidence(application: Application, collection: str) -> list[int]:
+    texts = ("Marie Curie was born in Warsaw in 1867.", "Warsaw lies on the Vistula.")
+    born, lies = (
+        state.sentences(application, collection, passage)[text]
+        for passage, text in zip(("curie", "warsaw"), texts, strict=True)
+    )
+    (flows,) = state.sentences(application, collection, "vistula").values()
+    return [born, lies, flows]
+
+
+def test_it_reaches_each_query_once(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    session = application.sessions.state(scope, ended(application, scope))
+    named = evidence(application, curie)
+    said = verdict(scope, *named, retrieval_success=True)
+
+    receipts = application.teacher.judge(scope, session, said, "key", wait=True)
+
+    own, part = (application.feedback.event(scope, one.event.id) for one in receipts)
+    episodes = [round_.episodes[0] for round_ in session.rounds]
+    assert [own.event.query_id, part.event.query_id] == episodes
+    shown = {
+        sentence for row in application.sessions.read(scope, session.id).evidence for sentence in [row.sentence_id]
+    }
+    assert set(own.verdict.supports) == set(named)
+    assert set(own.verdict.missed) <= set(named)
+    assert not own.verdict.partial
+    assert part.verdict.partial
+    assert set(part.verdict.supports) <= set(named) & shown
+    assert part.verdict.supports
+    assert {one.event.judge for one in receipts} == {"reader"}
+    assert {change.target for one in receipts for change in one.changes or ()} >= {1}
+
+    again = application.teacher.judge(scope, session, said, "key", wait=True)
+    assert [one.event.id for one in again] == [one.event.id for one in receipts]
+    with pytest.raises(IdempotencyConflictError):
+        application.teacher.judge(scope, session, verdict(scope, named[0]), "key")
+    undo.assert_verified(application, curie)
+
+
+def test_sub_questions_are_recalled_like_questions(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    session = application.sessions.state(scope, ended(application, scope))
+    application.teacher.judge(scope, session, verdict(scope, *evidence(application, curie)), "key", wait=True)
+    asked = Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"}))
+    answer = application.ask.query(asked)
+    assert answer.trace is not None
+    assert PART in {past.past_question for past in answer.trace.recalled}
+
+
+def test_what_it_taught_is_taken_back_whole(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    session = application.sessions.state(scope, ended(application, scope))
+    before = state.learned(application, curie)
+    said = verdict(scope, *evidence(application, curie))
+    for receipt in application.teacher.judge(scope, session, said, "key", wait=True):
+        application.revoke.revoke(scope, receipt.event.id)
+    assert state.learned(application, curie) == before
+    undo.assert_verified(application, curie)
+
+
+def test_units_of_the_question_are_its_own_words(application: Application, ingest: Ingest, collection: str) -> None:
+    ingest(
+        {"id": "work", "title": "The Salt Road", "text": "The Salt Road was written by Ada Brandt."},
+        {"id": "author", "title": "Ada Brandt", "text": "Ada Brandt was born in Emden. She wrote novels."},
+    )
+    scope = application.access.scope(collection)
+    question = "Where was the author of The Salt Road born?"
+    session = application.sessions.state(scope, ended(application, scope, question, top_k=1, stop="rounds"))
+    queries = session.queries
+    assert any("Ada Brandt" in query for query in queries)
+    (sentence,) = state.sentences(application, collection, "work").values()
+    receipts = application.teacher.judge(scope, session, verdict(scope, sentence), "key", wait=True)
+    texts = [
+        unit.text for one in receipts for unit in application.feedback.event(scope, one.event.id).verdict.expansions
+    ]
+    assert not any("Ada" in text for text in texts)
+
+
+def test_its_own_conclusion_counts_only_if_asked_for(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    ended(application, scope)
+    assert application.feedback.page(scope, status=None, after=0, limit=10) == []
+    session = ended(application, scope, learn=True)
+    events = application.feedback.page(scope, status=None, after=0, limit=10)
+    assert {event.judge for event in events} == {JUDGE}
+    (born, *_) = evidence(application, curie)
+    for event in events:
+        said = application.feedback.event(scope, event.id).verdict
+        assert (said.supports, said.rejects, said.partial) == ((born,), (), True)
+    assert {event.query_id for event in events} <= {
+        episode for one in application.sessions.state(scope, session).rounds for episode in one.episodes
+    }
+
+
+def test_a_binding_that_no_sentence_states_teaches_nothing(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    ingest(
+        {"id": "triton", "title": "Triton", "text": "It is the largest satellite of Neptune."},
+        {"id": "lassell", "title": "William Lassell", "text": "The brewer William Lassell found Triton."},
+    )
+    scope = application.access.scope(collection)
+    asked = Asked(top_k=2, threshold=1.0, learn=True)
+    new = NewSession(question="Who found the largest satellite of Neptune?", planner="pool", asked=asked)
+    shown = application.sessions.wait(scope, application.sessions.start(scope, new))
+    assert shown.stored.stop_reason in CONCLUSIVE
+    assert [note["text"] for note in shown.stored.notes] == ["the largest satellite of Neptune: Triton"]
+    assert application.feedback.page(scope, status=None, after=0, limit=10) == []
+
+
+def test_one_whose_queries_are_gone_cannot_be_judged(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    session = application.sessions.state(scope, ended(application, scope))
+    with application.database.write() as writer:
+        writer.execute("DELETE FROM episode WHERE collection_id = %(c)s", {"c": scope.collection.id})
+    with pytest.raises(NotFoundError, match="no query is kept"):
+        application.teacher.judge(scope, session, verdict(scope, *evidence(application, curie)), "key")
+
+
+@pytest.fixture
+def alone(addresses: Servers, settings: Settings, application: Application) -> Any:
+    """An application on a database of its own: every row that there is gets looked through."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        yield services
+
+
+def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
+    alone: Application, collection: str
+) -> None:
+    name, word = "Quellmoor Zanzifar", "blubberwurstig"
+    state.staged(
+        alone,
+        collection,
+        {"id": "work", "title": "The Salt Road", "text": f"The Salt Road was written by {name}. It is {word}."},
+        {"id": "author", "title": "A life", "text": "Somebody was born in Emden, by the salt road."},
+    )
+    alone.runner.run_ready()
+    scope = alone.access.scope(collection)
+    question = "Where was the author of The Salt Road born?"
+    ids = [ended(alone, scope, question, top_k=top_k, stop="rounds", learn=True) for top_k in (1, 2)]
+    session = alone.sessions.state(scope, ids[0])
+    assert any(name in query for query in session.queries)
+    (born,) = state.sentences(alone, collection, "author").values()
+    for one in ids:
+        alone.teacher.judge(scope, alone.sessions.state(scope, one), verdict(scope, born), "key", wait=True)
+    # Whoever asks nearly the same is told of the sub-question, by its words.
+    traced = Query(text="Where was Quelmoor Zanzifer born?", scope=scope, include=frozenset({"trace"}))
+    later = alone.ask.query(traced)
+    assert later.trace is not None
+    assert any(name in str(past.past_question) for past in later.trace.recalled)
+    assert name in str(alone.ask.episode(scope, later.query_id).trace)
+    held = places(alone, name)
+    assert {"session", "session_round", "judged_query", "question"} <= held
+    assert any(table.startswith("episode_") for table in held)
+
+    alone.past.request(scope, datetime.now(UTC), f"{collection}-past")
+    alone.runner.run_ready()
+    past = alone.access.scope(f"{collection}-past")
+
+    for one in (scope, past):
+        alone.ingest.delete_passage(one, "work")
+
+    assert places(alone, name, word, "Quellmoor", "Zanzifar", "quellmoor zanzifar") == set()
+    read = alone.sessions.read(scope, ids[0])
+    assert read.stored.question == question
+    assert [one.said for one in read.rounds] == [{"erased": True}] * len(read.rounds)
+    assert read.notes == []
+    assert {one.passage_id for one in read.evidence} <= {"author"}
+    for kept in (scope, past):
+        undo.assert_verified(alone, kept.collection.name)

@@ -1,0 +1,274 @@
+"""The tree planner against the oracle, through a real endpoint and the service's own rounds."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from typing import Any
+
+import pytest
+
+from engram.context.errors import InvalidRequestError
+from engram.core.planning import tree_search
+from engram.core.planning.session import Budget
+from engram.core.planning.tree_search import Limits, Rollout, Step, settle
+from engram.evaluation.harness import open_harness
+from engram.evaluation.oracle_endpoint import Oracle
+from engram.evaluation.oracle_server import ChatServer, Messages
+from engram.runtime.container import Application, Servers
+from engram.services.auth.scope import Scope
+from engram.services.sessions import auto_planner
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import Asked
+from engram.services.sessions.session_views import Shown
+from engram.services.sessions.tree_answer import decided, vote
+from engram.services.sessions.tree_branch import CONCLUDE, Thought, loaded_thought, possible
+from engram.services.sessions.tree_options import options_of
+from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
+
+WIDE = Budget(rounds=20, llm_calls=500, tokens=1_000_000, seconds=300.0, passages=100)
+
+
+class Endpoint:
+    """The oracle, which can be told to fail and counts what it is asked at the same time."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+        self._lock = threading.Lock()
+        self.calls = 0
+        self.fails: Callable[[int, str], bool] = lambda number, system: False
+
+    def __call__(self, messages: Messages) -> str:
+        with self._lock:
+            self.calls += 1
+            number = self.calls
+        if self.fails(number, messages[0]["content"]):
+            raise LookupError("It is told to fail.")
+        return self._oracle(messages)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Endpoint:
+    return Endpoint(Oracle(decomposed()))
+
+
+@pytest.fixture(scope="module")
+def reasoning(application: Application, addresses: Servers, endpoint: Endpoint) -> Iterator[Application]:
+    """An application with the endpoint behind it."""
+    with ExitStack() as stack:
+        url = stack.enter_context(ChatServer(endpoint)).base_url
+        settings = application.settings.model_copy(update={"llm_base_url": url, "llm_max_attempts": 1})
+        other = stack.enter_context(closing(Application(settings, addresses)))
+        other.embedder, other.language = application.embedder, application.language
+        yield other
+
+
+@pytest.fixture(scope="module")
+def scope(reasoning: Application) -> Scope:
+    return open_harness(reasoning, decomposed("tree-tests"), lambda done, total: None).scope
+
+
+@pytest.fixture
+def run(reasoning: Application, scope: Scope, endpoint: Endpoint) -> Iterator[Callable[..., Shown]]:
+    def asked(budget: Budget = WIDE, top_k: int = 1, **options: Any) -> Shown:
+        how = Asked(top_k=top_k, arm={"memory": "off"}, stop="rounds", answer=True, options=options)
+        new = NewSession(question=MOTHER, planner="tree", asked=how, budget=budget)
+        return reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
+
+    yield asked
+    endpoint.fails = lambda number, system: False
+
+
+def thoughts(shown: Shown) -> list[dict[str, Any]]:
+    return [node["state"] for node in shown.stored.plan_state["tree"]["nodes"]]
+
+
+def test_it_finds_what_one_question_misses_and_answers(run: Callable[..., Shown]) -> None:
+    shown = run(rollouts=6, together=2)
+    assert shown.stored.status == "stopped"
+    assert shown.stored.stop_reason == "answered"
+    assert shown.stored.conclusion is not None
+    assert shown.stored.conclusion["text"] == "Ida Ferrero"
+    assert {one.text for one in shown.evidence} >= {FILM, MAKER}
+    first, *others = (one.action for one in shown.rounds)
+    assert first == "ask"
+    assert set(others) == {"rollouts"}
+    pool = {one.sentence_id for one in shown.evidence}
+    assert pool.issuperset(shown.stored.conclusion["cites"])
+    for note in shown.notes:
+        assert pool.issuperset(note.cites)
+    for one in shown.evidence:
+        assert one.query in shown.rounds[one.round - 1].said["queries"]
+
+
+def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., Shown]) -> None:
+    shown = run(rollouts=6, together=3, combine="synthesis")
+    tree = tree_search.from_data(json.loads(json.dumps(shown.stored.plan_state["tree"])), loaded_thought)
+    assert tree.begun == 6
+    assert tree.nodes[0].visits == 6 - tree.failed
+    best = [tree.nodes[at].state for at in tree_search.best_path(tree)]
+    assert best[-1].answer == "Ida Ferrero"
+    assert best[-1].rating == 1.0
+    assert all(node.depth <= 5 for node in tree.nodes)
+
+
+def test_it_ends_once_no_vote_could_change_the_answer(run: Callable[..., Shown]) -> None:
+    shown = run(rollouts=10, together=2)
+    assert shown.stored.stop_reason == "answered"
+    # Five votes of ten for one answer are enough, and two come at a time.
+    assert shown.stored.plan_state["tree"]["begun"] == 6
+
+
+def test_side_by_side_it_comes_out_as_one_after_the_other_would(run: Callable[..., Shown]) -> None:
+    one, other = (run(rollouts=5, together=4) for _ in range(2))
+    assert one.stored.plan_state == other.stored.plan_state
+    assert [line.text for line in one.evidence] == [line.text for line in other.evidence]
+
+
+def test_without_calls_in_the_budget_it_goes_by_rules(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+    before = endpoint.calls
+    shown = run(Budget(rounds=3, llm_calls=0, tokens=1_000, seconds=300.0, passages=100))
+    assert endpoint.calls == before
+    assert shown.stored.status == "stopped"
+    assert shown.evidence
+
+
+@pytest.mark.parametrize("calls", [1, 2, 7, 9, 23])
+def test_the_budget_of_calls_holds_also_side_by_side(
+    run: Callable[..., Shown], endpoint: Endpoint, calls: int
+) -> None:
+    before = endpoint.calls
+    shown = run(Budget(rounds=20, llm_calls=calls, tokens=1_000_000, seconds=300.0, passages=100), together=4)
+    assert endpoint.calls - before == shown.stored.cost["llm_calls"] <= calls
+    assert shown.stored.status == "stopped"
+    assert shown.stored.stop_reason in {"llm_calls", "answered", "no_gap"}
+    if calls >= 23:
+        assert shown.stored.conclusion is not None
+        assert shown.stored.conclusion["text"] == "Ida Ferrero"
+
+
+def test_budgets_of_rounds_and_passages_hold(run: Callable[..., Shown]) -> None:
+    few = run(Budget(rounds=2, llm_calls=500, tokens=1_000_000, seconds=300.0, passages=100))
+    assert few.stored.cost["rounds"] == 2
+    assert few.stored.plan_state["tree"]["begun"] == 3  # all that the root has to try
+    narrow = run(Budget(rounds=9, llm_calls=500, tokens=1_000_000, seconds=300.0, passages=1))
+    assert narrow.stored.cost["passages"] == 1
+
+
+def test_rollouts_that_fail_lose_nothing(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+    endpoint.fails = lambda number, system: number % 5 == 0
+    shown = run(rollouts=8, together=2, combine="synthesis")
+    tree = tree_search.from_data(shown.stored.plan_state["tree"], loaded_thought)
+    assert tree.failed > 0
+    assert tree.begun == 8
+    assert tree.nodes[0].visits == 8 - tree.failed
+    assert shown.stored.warnings
+    assert shown.stored.conclusion is not None
+    assert shown.stored.conclusion["text"] == "Ida Ferrero"
+    assert not [node for node in tree.nodes if node.pending]
+
+
+def test_an_endpoint_that_always_fails_ends_the_session_without_an_answer(
+    run: Callable[..., Shown], endpoint: Endpoint
+) -> None:
+    endpoint.fails = lambda number, system: True
+    shown = run(rollouts=3)
+    assert shown.stored.status == "stopped"
+    assert shown.stored.stop_reason == "no_gap"
+    assert shown.stored.conclusion is None
+    # What the question itself found is there, sifted by the rules.
+    assert shown.passages
+    assert shown.evidence
+    assert len(shown.stored.warnings) > 1
+
+
+def test_an_answer_that_nobody_could_rate_stands(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+    endpoint.fails = lambda number, system: '"rating"' in system
+    shown = run(rollouts=4)
+    assert shown.stored.conclusion is not None
+    assert shown.stored.conclusion["text"] == "Ida Ferrero"
+
+
+def test_a_session_that_stopped_can_be_asked_for_another_wave(
+    run: Callable[..., Shown], reasoning: Application, scope: Scope
+) -> None:
+    shown = run(rollouts=2, together=2)
+    before = shown.stored.plan_state["tree"]["begun"]
+    reasoning.sessions.go_on(scope, shown.stored.id)
+    after = reasoning.sessions.wait(scope, shown.stored.id)
+    assert after.stored.plan_state["tree"]["begun"] > before
+    assert after.stored.status == "stopped"
+
+
+def test_auto_goes_on_by_a_tree_where_one_query_is_not_enough_and_the_budget_has_room(
+    reasoning: Application, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auto_planner, "NEAR", 1.1)  # nothing is near enough
+    how = Asked(top_k=1, arm={"memory": "off"}, stop="rounds", answer=True, options={"rollouts": 3})
+    new = NewSession(question=MOTHER, planner="auto", asked=how, budget=WIDE)
+    shown = reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
+    assert shown.stored.plan_state["planner"] == "tree"
+    assert "tree" in shown.stored.plan_state["of"]
+    assert [one.said["queries"] for one in shown.rounds].count([MOTHER]) == 1
+    assert shown.stored.conclusion is not None
+    assert shown.stored.conclusion["text"] == "Ida Ferrero"
+
+
+def test_parts_of_memory_management_can_be_left_out(run: Callable[..., Shown]) -> None:
+    whole = run(rollouts=3, top_k=3)
+    unsifted = run(rollouts=3, top_k=3, without=["consolidation"])
+    unnoted = run(rollouts=3, top_k=3, without=["update"])
+    assert len(unsifted.evidence) > len(whole.evidence)
+    assert whole.notes
+    assert not unnoted.notes
+
+
+def test_several_answers_can_be_settled_by_the_model(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+    asked: list[str] = []
+    endpoint.fails = lambda number, system: bool(asked.append(system))
+    shown = run(rollouts=4, combine="synthesis")
+    assert shown.stored.conclusion is not None
+    assert shown.stored.conclusion["text"] == "Ida Ferrero"
+    # All candidates said the same, so there was nothing to settle.
+    assert not any("candidate" in system for system in asked)
+
+
+def test_the_vote_goes_by_ratings_and_not_by_wording() -> None:
+    limits = Limits(depth=2, rollouts=9)
+    tree = tree_search.plant(Thought(), ("a", "b", "c"), limits)
+    said = [("Ida Ferrero", 0.4), ("ida  ferrero.", 0.3), ("Ana Bellotti", 0.6)]
+    for answer, rating in said:
+        begun = tree_search.claim(tree, limits, 0)
+        assert begun is not None
+        tree, claimed = begun
+        thought = Thought(CONCLUDE, MOTHER, answer, (1,), rating=rating)
+        tree = settle(tree, claimed, Rollout((Step(claimed.action, thought),), rating), limits)
+    chosen = vote(tree)
+    assert chosen is not None
+    assert (chosen.answer, chosen.rating) == ("Ida Ferrero", 0.4)
+    assert vote(tree_search.plant(Thought(), (), limits)) is None
+    # 0.7 for one and 0.6 for the other: a single vote of up to 1 could turn that, and without one it stands.
+    assert not decided(tree, 4)
+    assert decided(tree, 3)
+    assert not decided(tree_search.plant(Thought(), (), limits), 0)
+
+
+def test_actions_suit_where_a_branch_stands() -> None:
+    limits = Limits(depth=4)
+    root = Thought()
+    assert possible([root], 0, limits)[0] == "decompose"
+    assert possible([root, Thought("redirect", "q", pending="p")], 1, limits) == ("decompose", "conclude")
+    assert possible([root, Thought("decompose", "q")], 1, limits)[0] == "redirect"
+    assert "refine" in possible([root, Thought("decompose", "q", "a", (1,))], 1, limits)
+    settled = Thought("decompose", "q", "a", (1,), settled=True)
+    assert "consolidate" in possible([root, settled, settled], 2, limits)
+    assert possible([root, settled], 3, limits) == ("conclude",)
+    assert possible([root, Thought("conclude", "q", "a")], 1, limits) == ()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"depth": 0}, {"rollouts": "ten"}, {"nonsense": 1}, {"combine": "shout"}, {"exploration": -1.0}]
+)
+def test_options_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError, match="options"):
+        options_of(wrong)

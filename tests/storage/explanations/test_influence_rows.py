@@ -1,0 +1,186 @@
+"""The strongest verdicts behind an answer, as the log gives them; every figure counted from the rows themselves."""
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engram.runtime.container import Application
+from engram.storage.corpus import collections
+from engram.storage.database import Reader
+from engram.storage.explanations import influence_rows
+from engram.storage.explanations.influence_rows import Mover, Touched
+from engram.storage.retrieval.query_focus import Focus
+from tests.storage.conftest import Taught
+from tests.support import state
+
+CHANNELS = ("task", "time")
+
+
+@pytest.fixture
+def audit(application: Application, taught: Taught) -> list[dict[str, Any]]:
+    return state.rows(application, taught.name, "memory_audit")
+
+
+def focus(application: Application, reader: Reader, taught: Taught, question: str, **more: Any) -> Focus:
+    found = collections.by_id(reader, taught.id)
+    return Focus(found, application.embedder.embed([question])[0], use_memory=True, **more)
+
+
+def test_movers_are_the_strongest_of_each_sentence(
+    application: Application, taught: Taught, audit: list[dict[str, Any]]
+) -> None:
+    strength: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for row in audit:
+        if row["channel"] in CHANNELS:
+            strength[row["sentence_id"]][row["event_id"]] += row["gain"] * abs(row["residual"])
+    with application.database.read() as reader:
+        movers = influence_rows.strongest_movers(reader, taught.id, list(strength), CHANNELS, 2)
+    expected = {sentence: sorted(events.values(), reverse=True)[:2] for sentence, events in strength.items()}
+    found: dict[int, list[float]] = defaultdict(list)
+    for mover in movers:
+        found[mover.sentence_id].append(strength[mover.sentence_id][mover.event_id])
+        assert mover.total == len(strength[mover.sentence_id])
+    assert {sentence: pytest.approx(some) for sentence, some in expected.items()} == dict(found)
+    assert [mover.sentence_id for mover in movers[: len(found)]] == sorted(found), (
+        "the strongest of each come first"
+    )
+
+
+def test_neither_no_sentences_nor_those_of_another_collection_have_movers(
+    application: Application, taught: Taught, audit: list[dict[str, Any]]
+) -> None:
+    sentences = [row["sentence_id"] for row in audit]
+    with application.database.read() as reader:
+        assert influence_rows.strongest_movers(reader, taught.id, [], CHANNELS, 5) == []
+        assert influence_rows.strongest_movers(reader, taught.other, sentences, CHANNELS, 5) == []
+        assert influence_rows.touched(reader, taught.other, taught.events, sentences) == []
+        assert influence_rows.causes(reader, taught.other, taught.events) == {}
+        assert influence_rows.questions_of(reader, taught.other, taught.events) == {}
+
+
+def test_touched_are_sentences_with_all_their_steps_and_those_of_the_events(
+    application: Application, taught: Taught, audit: list[dict[str, Any]]
+) -> None:
+    some = taught.events[:2]
+    moved = [row for row in audit if row["channel"] in CHANNELS]
+    expected = []
+    for sentence in sorted({row["sentence_id"] for row in moved}):
+        events = [row["event_id"] for row in moved if row["sentence_id"] == sentence]
+        if set(events) & set(some):
+            expected.append(Touched(sentence, len(events), sorted(set(events) & set(some))))
+    with application.database.read() as reader:
+        found = influence_rows.touched(reader, taught.id, some, state.all_sentences(application, taught.name))
+    assert expected
+    assert found == expected
+
+
+def test_what_is_not_applied_moved_nothing(application: Application, curie: str) -> None:
+    ids = state.all_sentences(application, curie)
+    query_id = state.given_episode(application, curie, "Who?", ids)
+    applied, revoked = (state.judge(application, curie, query_id, ids[:1], wait=True).event.id for _ in range(2))
+    target = state.collection_id(application, curie)
+    with application.database.write() as writer:
+        writer.execute(
+            "UPDATE feedback_event SET status = 'revoked' WHERE collection_id = %(c)s AND id = %(id)s",
+            {"c": target, "id": revoked},
+        )
+    with application.database.read() as reader:
+        assert influence_rows.strongest_movers(reader, target, ids[:1], CHANNELS, 5) == [Mover(ids[0], applied, 1)]
+        assert influence_rows.causes(reader, target, [applied, revoked]).keys() == {applied}
+        assert influence_rows.questions_of(reader, target, [applied, revoked]).keys() == {applied}
+        (near,) = influence_rows.near_questions(
+            reader, Focus(collections.by_id(reader, target), vector_of(application)), 0.9, 5
+        )
+        assert near.events == 1
+
+
+def vector_of(application: Application, question: str = "Who?") -> Any:
+    return application.embedder.embed([question])[0]
+
+
+def test_near_questions_pass_the_gate_and_come_nearest_first(application: Application, taught: Taught) -> None:
+    with application.database.read() as reader:
+        asked = focus(application, reader, taught, "Who was born in Warsaw?")
+        every = influence_rows.near_questions(reader, asked, -1.0, 10)
+        assert every[0].text.lower().split() == ["who", "was", "born", "in", "warsaw?"]
+        similarities = [one.similarity for one in every]
+        assert similarities == sorted(similarities, reverse=True)
+        assert len(every) == len(state.rows(application, taught.name, "question")) > 1
+        assert sum(one.events for one in every) == len(taught.events)
+        assert influence_rows.near_questions(reader, asked, -1.0, 1) == every[:1]
+        assert influence_rows.near_questions(reader, asked, 0.99, 10) == every[:1]
+
+
+def test_a_sentence_is_placed_by_its_passage_its_entities_and_the_filter(
+    application: Application, taught: Taught
+) -> None:
+    links = state.rows(application, taught.name, "entity_sentence")
+    sentences = state.rows(application, taught.name, "sentence")
+    entity = links[0]["entity_id"]
+    naming = {link["sentence_id"] for link in links if link["entity_id"] == entity}
+    ids = [row["id"] for row in sentences]
+    with application.database.read() as reader:
+        for metadata, passing in ((None, True), ({"none": "has this"}, False)):
+            asked = focus(application, reader, taught, "Who?", metadata=metadata)
+            placed = influence_rows.placed(reader, asked, [entity], [*ids, 2**40])
+            assert placed.keys() == set(ids), "one that does not exist is left out"
+            for row in sentences:
+                one = placed[row["id"]]
+                assert (one.passage_id, one.shares_entity) == (row["passage_id"], row["id"] in naming)
+                assert one.passing is passing
+        assert influence_rows.placed(reader, asked, [entity], []) == {}
+
+
+def test_the_latest_terms_come_in_the_order_of_application(application: Application, taught: Taught) -> None:
+    order = state.applied_order(application, taught.name)
+    believed = state.prior_of(application, taught.name).of_ranking
+    terms = state.rows(application, taught.name, "ranking_audit")
+    stored = {row["event_id"]: row for row in terms if row["model"] == believed.model}
+    expected = [event for event in order if event in stored]
+    with application.database.read() as reader:
+        every = influence_rows.latest_terms(reader, taught.id, believed, 100)
+        assert [term.event_id for term in every] == expected
+        assert [term.event_id for term in influence_rows.latest_terms(reader, taught.id, believed, 3)] == expected[
+            -3:
+        ]
+        assert influence_rows.latest_terms(reader, taught.id, replace(believed, prior="another"), 3) == []
+    for term in every:
+        row = stored[term.event_id]
+        assert term.evidence.information.tolist() == row["information"]
+        assert (term.counted, term.contested) == (row["counted"], row["contested"])
+
+
+def test_who_brought_a_unit_is_told_by_credit(application: Application, taught: Taught) -> None:
+    active = {row["event_id"] for row in state.rows(application, taught.name, "key_evidence") if row["generation"]}
+    credits: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
+    for row in state.rows(application, taught.name, "key_credit"):
+        if row["event_id"] in active and row["weight"] > 0:
+            credits[row["passage_id"], row["unit_id"]].append((row["gain"] * row["weight"], row["event_id"]))
+    passages, units = (sorted({pair[n] for pair in credits}) for n in (0, 1))
+    with application.database.read() as reader:
+        brought = influence_rows.bringers(reader, taught.id, passages, units, 1)
+        texts = influence_rows.unit_texts(reader, taught.id, units)
+        assert influence_rows.bringers(reader, taught.id, [], units, 1) == []
+        assert influence_rows.bringers(reader, taught.other, passages, units, 1) == []
+    assert [((one.passage_id, one.unit_id), one.event_id, one.total) for one in brought] == [
+        (pair, max(some)[1], len(some)) for pair, some in sorted(credits.items())
+    ]
+    stored = {
+        row["id"]: (row["method"], row["text"]) for row in state.rows(application, taught.name, "expansion_unit")
+    }
+    assert texts == {unit: stored[unit] for unit in units}
+
+
+def test_served_keys_are_compared_by_both_vectors(application: Application, taught: Taught) -> None:
+    passages = list(state.passages(application, taught.name).values())
+    keyed = {row["passage_id"]: row for row in state.rows(application, taught.name, "passage_key")}
+    with application.database.read() as reader:
+        asked = focus(application, reader, taught, "Which river?")
+        served = influence_rows.served(reader, asked, passages)
+        assert influence_rows.served(reader, asked, []) == []
+    assert [one.passage_id for one in served] == sorted(keyed)
+    for one in served:
+        assert (one.units, one.scores) == (keyed[one.passage_id]["units"], keyed[one.passage_id]["scores"])
+        assert -1 <= one.base_similarity != one.similarity <= 1

@@ -1,0 +1,123 @@
+"""Verdicts in the log: what is written reads the same again, and what is of an unknown version not at all."""
+
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+
+from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
+from engram.runtime.container import Application
+from engram.storage.feedback_log import event_intake, logged_verdicts
+from engram.storage.feedback_log.event_intake import NewEvent
+from tests.support import state
+
+FULL = LoggedVerdict(
+    supports=(3, 5, 8),
+    rejects=(4, 2**40),
+    missed=(5,),
+    partial=True,
+    retrieval_success=False,
+    generation_success=True,
+    generation_score=0.25,
+    passages=(2, 7),
+    spared=(4, 5, 6),
+    expansions=(Expansion("hyde", "B"), Expansion("facets", "a, b"), Expansion("hyde", "A")),
+    confidence=0.3,
+)
+VERDICTS = [
+    LoggedVerdict(),
+    FULL,
+    LoggedVerdict(retrieval_success=True, generation_success=False, generation_score=1.0, confidence=1.0),
+    LoggedVerdict(rejects=(1,)),
+    LoggedVerdict(supports=(4,), rejects=(1, 3, 9), examined=(0.25, 1.0, 0.01), partial=True),
+]
+
+
+@pytest.fixture
+def query_id(application: Application, curie: str) -> UUID:
+    return state.given_episode(application, curie, "Where was Marie Curie born?", [])
+
+
+def accepted(
+    application: Application, collection: str, query_id: UUID, said: dict[str, list[LoggedVerdict]]
+) -> list[int | None]:
+    """The verdicts by their keys, stored by one statement."""
+    target = state.collection_id(application, collection)
+    new = [
+        NewEvent(target, query_id, key, b"hash", "judge", verdict, ())
+        for key, some in said.items()
+        for verdict in some
+    ]
+    with application.database.write_once() as writer:
+        return [None if one is None else one[1].id for one in event_intake.accept(writer, new)]
+
+
+def read(application: Application, collection: str, events: list[int]) -> dict[int, LoggedVerdict]:
+    with application.database.read() as reader:
+        return logged_verdicts.read(reader, state.collection_id(application, collection), events)
+
+
+def test_what_is_written_together_reads_the_same_one_by_one(
+    application: Application, curie: str, query_id: UUID
+) -> None:
+    events = accepted(application, curie, query_id, {uuid4().hex: [verdict] for verdict in VERDICTS})
+    assert read(application, curie, [event for event in events if event]) == dict(
+        zip(events, VERDICTS, strict=True)
+    )
+    for event, verdict in zip(events, VERDICTS, strict=True):
+        assert event is not None
+        assert read(application, curie, [event]) == {event: verdict}
+
+
+def test_of_several_verdicts_under_one_key_only_the_first_leaves_anything(
+    application: Application, curie: str, query_id: UUID
+) -> None:
+    event, *others = accepted(application, curie, query_id, {"once": [VERDICTS[3], FULL], "again": [FULL]})
+    assert others[0] is None
+    assert event is not None
+    assert read(application, curie, [event]) == {event: VERDICTS[3]}
+    assert accepted(application, curie, query_id, {"once": [FULL]}) == [None]
+    assert read(application, curie, [event]) == {event: VERDICTS[3]}
+    assert len(state.rows(application, curie, "verdict_expansion")) == len(FULL.expansions)
+
+
+def test_of_a_key_that_was_used_before_no_other_query_is_copied(
+    application: Application, curie: str, query_id: UUID
+) -> None:
+    accepted(application, curie, query_id, {"once": [FULL]})
+    other = state.given_episode(application, curie, "Who?", [])
+    assert accepted(application, curie, other, {"once": [FULL]}) == [None]
+    assert [row["id"] for row in state.rows(application, curie, "judged_query")] == [str(query_id)]
+
+
+def test_expansions_are_read_alone_and_in_their_order(application: Application, curie: str, query_id: UUID) -> None:
+    first, second = accepted(application, curie, query_id, {"first": [FULL], "second": [LoggedVerdict()]})
+    assert first is not None
+    assert second is not None
+    with application.database.read() as reader:
+        found = logged_verdicts.expansions(reader, state.collection_id(application, curie), [first, second])
+    assert found == {first: list(FULL.expansions)}
+
+
+def test_a_verdict_of_the_first_version_was_silent_about_nothing(
+    application: Application, curie: str, query_id: UUID
+) -> None:
+    said = VERDICTS[-1]
+    [event] = accepted(application, curie, query_id, {"old": [said]})
+    assert event is not None
+    with application.database.write() as writer:
+        writer.execute("UPDATE feedback_event SET version = 1 WHERE id = %(id)s", {"id": event})
+    assert read(application, curie, [event]) == {event: replace(said, examined=())}
+
+
+def test_a_version_that_is_not_known_is_not_guessed_at(
+    application: Application, curie: str, query_id: UUID
+) -> None:
+    known, unknown = accepted(application, curie, query_id, {"known": [FULL], "unknown": [FULL]})
+    assert known is not None
+    assert unknown is not None
+    with application.database.write() as writer:
+        writer.execute("UPDATE feedback_event SET version = 3 WHERE id = %(id)s", {"id": unknown})
+    assert read(application, curie, [known]) == {known: FULL}
+    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version 3"):
+        read(application, curie, [known, unknown])

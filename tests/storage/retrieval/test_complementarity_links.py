@@ -1,0 +1,156 @@
+"""What the second look reads, held against the graph row by row."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engram.runtime.container import Application
+from engram.storage.carried_statements import Aside
+from engram.storage.corpus import collections
+from engram.storage.database import Reader
+from engram.storage.retrieval import complementarity_links
+from engram.storage.retrieval.complementarity_links import Looked
+from engram.storage.retrieval.query_focus import Focus
+from tests.support import state
+from tests.support.keys import evolve
+
+MOST = 1000
+
+
+@pytest.fixture
+def focus(application: Application, curie: str) -> Focus:
+    question = application.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
+    with application.database.read() as reader:
+        return Focus(collections.find(reader, curie), question)
+
+
+def vector(shown: str) -> NDArray[np.float64]:
+    return np.array(json.loads(shown))
+
+
+def graph(application: Application, collection: str) -> tuple[dict[int, set[int]], dict[int, str]]:
+    """Passage -> the entities that its sentences name, by joining row with row; and the entities' names."""
+    held: dict[int, set[int]] = defaultdict(set)
+    passage = {row["id"]: row["passage_id"] for row in state.rows(application, collection, "sentence")}
+    for link in state.rows(application, collection, "entity_sentence"):
+        held[passage[link["sentence_id"]]].add(link["entity_id"])
+    return held, {row["id"]: row["name"] for row in state.rows(application, collection, "entity")}
+
+
+def test_links_know_the_passages_of_their_sentences(application: Application, curie: str) -> None:
+    passage = {row["id"]: row["passage_id"] for row in state.rows(application, curie, "sentence")}
+    links = state.rows(application, curie, "entity_sentence")
+    assert links
+    assert all(link["passage_id"] == passage[link["sentence_id"]] for link in links)
+
+
+def look(
+    reader: Reader,
+    focus: Focus,
+    pool: Sequence[int],
+    passages: Sequence[int],
+    asked: Sequence[int] = (),
+    most: int = MOST,
+) -> Looked:
+    return complementarity_links.look(reader, focus, pool, np.array(passages, dtype=np.int64), asked, most)
+
+
+def test_members_name_what_their_sentences_name(application: Application, curie: str, focus: Focus) -> None:
+    held, names = graph(application, curie)
+    pool = sorted(held)[:2][::-1]
+    asked = [next(entity for entity in names if all(entity not in held[passage] for passage in pool))]
+    with application.database.read() as reader:
+        found = look(reader, focus, pool, sorted(pool), asked)
+        capped = look(reader, focus, pool, sorted(pool), asked, 1)
+
+    wanted = held[pool[0]] | held[pool[1]] | set(asked)
+    counts = {entity: sum(entity in of for of in held.values()) for entity in wanted}
+    assert {entity: (known.name, known.passages) for entity, known in found.entities.items()} == {
+        entity: (names[entity], counts[entity]) for entity in wanted
+    }
+    assert max(counts.values()) > 1
+    assert {known.passages for known in capped.entities.values()} == {1}
+    assert found.members == pool
+    sentences = state.rows(application, curie, "sentence")
+    for passage, sentence, similarity in zip(pool, found.sentences, found.similarities, strict=True):
+        cosines = {
+            row["id"]: float(vector(row["embedding"]) @ focus.vector)
+            for row in sentences
+            if row["passage_id"] == passage
+        }
+        assert sentence == max(cosines, key=lambda one: cosines[one])
+        assert similarity == pytest.approx(cosines[sentence], abs=1e-6)
+
+
+def test_a_passage_without_sentences_is_no_member(application: Application, curie: str, focus: Focus) -> None:
+    passages = [row["id"] for row in state.rows(application, curie, "passage")][:3]
+    with application.database.write() as writer:
+        writer.execute("DELETE FROM sentence WHERE passage_id = %(id)s", {"id": passages[1]})
+    with application.database.read() as reader:
+        found = look(reader, focus, passages, passages)
+        alone = look(reader, focus, passages[1:2], passages)
+    assert found.members == [passages[0], passages[2]]
+    assert found.across.shape == (2, 3)
+    assert (found.across != 0).all()
+    assert (alone.members, alone.sentences, alone.across.shape) == ([], [], (0, 3))
+
+
+@pytest.mark.parametrize("evolved", [False, True])
+def test_candidates_share_cosines_and_entities(
+    application: Application, curie: str, focus: Focus, evolved: bool
+) -> None:
+    if evolved:
+        evolve(application, curie, vectors={"warsaw": application.embedder.embed(["a city on a river"])[0]})
+        with application.database.read() as reader:
+            focus = replace(focus, collection=collections.find(reader, curie), use_memory=True)
+    assert focus.evolved == evolved
+    held, _ = graph(application, curie)
+    passages = sorted(held)
+    with application.database.read() as reader:
+        found = look(reader, focus, passages[2::-1], passages)
+
+    keys = {row["id"]: vector(row["embedding"]) for row in state.rows(application, curie, "passage")}
+    if evolved:
+        own = {row["passage_id"]: vector(row["vector"]) for row in state.rows(application, curie, "passage_key")}
+        assert own
+        keys |= own
+    vectors = {row["id"]: vector(row["embedding"]) for row in state.rows(application, curie, "sentence")}
+    expected = [[vectors[sentence] @ keys[passage] for passage in passages] for sentence in found.sentences]
+    np.testing.assert_allclose(found.across, expected, atol=1e-6)
+    known = set().union(*(held[passage] for passage in passages[:3]))
+    named = {(place, entity) for place, passage in enumerate(passages) for entity in held[passage] & known}
+    assert set(map(tuple, found.naming.tolist())) == named
+    assert any(entity not in known for of in held.values() for entity in of)
+
+
+@pytest.mark.parametrize("order", [[1, 0, 2], [0, 0, 1]])
+def test_candidates_in_another_order_are_refused(
+    application: Application, curie: str, focus: Focus, order: list[int]
+) -> None:
+    """Cosines and names go to candidates by their places."""
+    passages = sorted(row["id"] for row in state.rows(application, curie, "passage"))
+    with application.database.read() as reader, pytest.raises(ValueError, match="in id order"):
+        look(reader, focus, passages[:2], [passages[at] for at in order])
+
+
+def test_other_collections_have_no_say(application: Application, curie: str, focus: Focus) -> None:
+    own = [row["id"] for row in state.rows(application, curie, "passage")]
+    entity = state.rows(application, curie, "entity")[0]["id"]
+    elsewhere = replace(focus, collection=replace(focus.collection, id=focus.collection.id + 1_000_000))
+    with application.database.read() as reader:
+        found = look(reader, elsewhere, own[:2], [], [entity])
+        assert (found.members, found.entities, found.naming.tolist()) == ([], {}, [])
+
+
+def test_what_is_carried_along_is_read_as_it_is_alone(application: Application, curie: str, focus: Focus) -> None:
+    passages = [row["id"] for row in state.rows(application, curie, "passage")]
+    numbers = "SELECT 0.1::float8 + 0.2 AS sum, %(many)s::float8[] AS many"
+    with application.database.read() as reader:
+        aside = Aside(numbers, {"many": [1 / 3, 0.0, 1e-300]})
+        found = complementarity_links.look(reader, focus, passages[:1], np.array(passages), [], MOST, aside)
+    assert list(found.aside) == [{"sum": 0.1 + 0.2, "many": [1 / 3, 0.0, 1e-300]}]

@@ -1,0 +1,73 @@
+"""Passages by their keys, several searches at once held against one by one."""
+
+import pytest
+
+from engram.runtime.container import Application
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection
+from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.passages_by_key import Search
+from engram.storage.retrieval.query_focus import Focus
+from tests.conftest import CURIE, Ingest
+from tests.support import keys, state
+
+QUESTIONS = ("Which river flows into the sea?", "What is radioactive?", "Where is the capital of Japan?")
+
+
+@pytest.fixture
+def found(application: Application, collection: str, ingest: Ingest) -> Collection:
+    """The five passages, each with its place among the metadata; another collection holds the same."""
+    for name in (collection, f"{collection}-other"):
+        ingest(*(dict(p) | {"metadata": {"even": n % 2 == 0}} for n, p in enumerate(CURIE)), into=name)
+    with application.database.read() as reader:
+        return collections.find(reader, collection)
+
+
+def searches(application: Application) -> list[Search]:
+    """Deep and shallow ones, with and without metadata."""
+    vectors = application.embedder.embed(list(QUESTIONS))
+    return [
+        Search(vectors[0], 1),
+        Search(vectors[1], 3, {"even": True}),
+        Search(vectors[2], 50),
+        Search(vectors[0], 2, {"even": False}),
+        Search(vectors[0], 2, {}),
+        Search(vectors[1], 2, {"odd": True}),
+    ]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+def test_searches_made_at_once_find_what_each_finds_alone(
+    application: Application, found: Collection, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passages_by_key, "SEARCHES_AT_ONCE", at_once)
+    asked = searches(application)
+    with application.database.read() as reader:
+        alone = [
+            list(
+                passages_by_key.nearest_passages(
+                    reader, Focus(found, one.vector, metadata=one.metadata), one.depth, application.limits
+                )
+            )
+            for one in asked
+        ]
+        together = passages_by_key.nearest_to_each(reader, found, asked, application.limits)
+    assert together == alone
+    assert [len(ids) for ids in together] == [1, 3, 5, 2, 2, 0]
+
+
+def test_no_search_finds_nothing(application: Application, found: Collection) -> None:
+    with application.database.read() as reader:
+        assert passages_by_key.nearest_to_each(reader, found, [], application.limits) == []
+
+
+def test_what_evolved_is_not_looked_at(application: Application, found: Collection) -> None:
+    (river, *_) = searches(application)
+    with application.database.read() as reader:
+        before = passages_by_key.nearest_to_each(reader, found, [river], application.limits)
+    keys.evolve(application, found.name, vectors={"tokyo": river.vector})
+    with application.database.read() as reader:
+        evolved = collections.find(reader, found.name)
+        assert evolved.key_generation == 1
+        assert passages_by_key.nearest_to_each(reader, evolved, [river], application.limits) == before
+    assert before != [[state.passages(application, found.name)["tokyo"]]]

@@ -1,0 +1,181 @@
+"""The schema can be distributed by collection: what Citus demands of one, of the catalogue.
+
+A table is distributed by a column that stands in its primary key and in every unique one; its foreign keys carry
+that column on both sides, or lead to a table that is on all nodes; the column never changes; and what numbers rows
+is bigint, the only kind of identity that nodes can give without asking each other.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from sqlalchemy import ForeignKeyConstraint
+
+import engram
+from engram.context.errors import ConfigurationError
+from engram.runtime.container import Application
+from engram.storage import citus_distribution
+from engram.storage.row_lookups import of_one_node, wanted
+from tests.conftest import CITUS
+
+REFERENCE, LOCAL = set(citus_distribution.REFERENCE), set(citus_distribution.LOCAL)
+TABLES = "relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND NOT relispartition"
+
+
+@pytest.fixture(scope="module")
+def tables(application: Application) -> set[str]:
+    with application.database.read() as reader:
+        rows = reader.rows(f"SELECT relname FROM pg_class WHERE {TABLES} AND relname <> 'alembic_version'")
+    return {row.relname for row in rows}
+
+
+def test_every_table_is_of_collections_or_a_named_exception(application: Application, tables: set[str]) -> None:
+    with application.database.read() as reader:
+        rows = reader.rows(
+            f"""
+            SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+            WHERE {TABLES} AND attname = 'collection_id' AND attnotnull
+            """
+        )
+    assert {row.relname for row in rows} == tables - REFERENCE - LOCAL == set(citus_distribution.by_collection())
+
+
+def test_every_key_has_the_collection(application: Application) -> None:
+    with application.database.read() as reader:
+        rows = reader.rows(
+            f"""
+            SELECT DISTINCT relname FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
+            WHERE {TABLES} AND indisunique AND NOT EXISTS (
+                SELECT FROM pg_attribute
+                WHERE attrelid = indrelid AND attname = 'collection_id' AND attnum = ANY(indkey[:indnkeyatts - 1])
+            )
+            """
+        )
+    assert {row.relname for row in rows} == REFERENCE | LOCAL | {"alembic_version"}
+
+
+def test_every_foreign_key_stays_within_the_collection_or_leads_to_what_is_everywhere(
+    application: Application,
+) -> None:
+    with application.database.read() as reader:
+        rows = reader.rows(
+            """
+            SELECT conname, conrelid::regclass::text AS of, confrelid::regclass::text AS onto,
+                (SELECT array_agg(a.attname || '>' || b.attname)
+                 FROM unnest(conkey, confkey) AS k (x, y)
+                 JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = k.x
+                 JOIN pg_attribute b ON b.attrelid = confrelid AND b.attnum = k.y) AS pairs
+            FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND connamespace = 'public'::regnamespace
+            """
+        )
+    assert len(rows) > 50
+    for row in rows:
+        if row.onto not in REFERENCE:
+            assert "collection_id>collection_id" in row.pairs, row.conname
+        assert row.of not in REFERENCE or row.onto in REFERENCE, row.conname
+
+
+def test_what_numbers_rows_is_a_bigint(application: Application) -> None:
+    with application.database.read() as reader:
+        rows = reader.rows(
+            f"""
+            SELECT relname, attname, atttypid::regtype::text AS type
+            FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+            WHERE {TABLES} AND (attidentity <> '' OR pg_get_serial_sequence(relname, attname) IS NOT NULL)
+            """
+        )
+    assert rows
+    assert {row.type for row in rows} == {"bigint"}
+
+
+def test_no_table_has_a_trigger_of_its_own(application: Application) -> None:
+    with application.database.read() as reader:
+        rows = reader.rows("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal")
+    assert [row.tgname for row in rows] == []
+
+
+def test_no_statement_moves_a_row_to_another_collection() -> None:
+    moved = re.compile(r"\bSET\b(?:(?!\bWHERE\b|\bFROM\b|\bRETURNING\b)[^;])*?\bcollection_id\s*=", re.IGNORECASE)
+    for file in sorted((Path(engram.__file__).parent / "storage").rglob("*.py")):
+        for statement in re.findall(r'"""(.*?)"""', file.read_text(encoding="utf-8"), re.DOTALL):
+            if re.search(r"\bUPDATE\b", statement):
+                assert not moved.search(statement), (file.name, statement)
+    assert moved.search("UPDATE passage SET text = 'x', collection_id = 3 WHERE id = 1")
+
+
+def statements() -> list[tuple[str, str]]:
+    """(file, statement) of storage."""
+    return [
+        (file.name, statement)
+        for file in sorted((Path(engram.__file__).parent / "storage").rglob("*.py"))
+        for statement in re.findall(r'"""(.*?)"""', file.read_text(encoding="utf-8"), re.DOTALL)
+        if re.search(r"\b(UPDATE|INSERT|DELETE)\b", statement)
+    ]
+
+
+UNSTABLE = r"(now|clock_timestamp|random|nextval|gen_random_uuid)\("
+REFUSED = (
+    # In a CASE or a COALESCE of what is written.
+    re.compile(rf"\b(CASE\b(?:(?!\bEND\b).)*|coalesce\([^()]*){UNSTABLE}", re.DOTALL),
+    # In what a conflict does.
+    re.compile(rf"\bDO UPDATE SET\b(?:(?!\bWHERE\b|\bRETURNING\b).)*{UNSTABLE}", re.DOTALL),
+    # With what a conflict does a parameter of it is lost, of a table that is on the coordinator.
+    re.compile(rf"\bINSERT INTO ({'|'.join(sorted(LOCAL))})\b.*\bSELECT\b.*\bON CONFLICT\b", re.DOTALL),
+    # Refused nowhere, but sent to the node as another expression.
+    re.compile(r"\bUPDATE\b.*\bCASE \w+ WHEN '", re.DOTALL),
+)
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_no_statement_has_a_function_where_citus_refuses_one(refused: re.Pattern[str]) -> None:
+    for file, statement in statements():
+        if "{drawn}" not in statement:
+            assert not refused.search(statement), (file, statement)
+    wrong = (
+        "UPDATE job SET at = CASE status WHEN 'queued' THEN now() END",
+        "INSERT INTO job VALUES (1) ON CONFLICT (id) DO UPDATE SET at = now()",
+        "INSERT INTO spent SELECT 1 WHERE %(quota)s > 1 ON CONFLICT (day) DO NOTHING",
+    )
+    assert any(refused.search(one) for one in wrong)
+
+
+def test_what_is_looked_for_on_all_nodes_has_a_column() -> None:
+    """Citus joins what the nodes say, and makes no row of none."""
+    looked = re.compile(r"EXISTS \(SELECT FROM (\w+)\b([^()]*)\)")
+    assert looked.findall("EXISTS (SELECT FROM job WHERE status = 1)") == [("job", " WHERE status = 1")]
+    for file in sorted((Path(engram.__file__).parent / "storage").rglob("*.py")):
+        for name, rest in looked.findall(file.read_text(encoding="utf-8")):
+            assert name not in citus_distribution.by_collection() or "collection_id" in rest, (
+                file.name,
+                name,
+                rest,
+            )
+
+
+def test_foreign_keys_are_expected_as_they_are_put_on_again() -> None:
+    keys = {
+        key.name: key
+        for table in citus_distribution.spread_schema().tables.values()
+        for key in table.constraints
+        if isinstance(key, ForeignKeyConstraint) and table.name not in LOCAL
+    }
+    assert {"entity_sentence_entity_fkey", "collection_tenant_fkey"} <= keys.keys()
+    assert {key.initially for key in keys.values()} == {"DEFERRED"}
+    assert "collection" not in {key.referred_table.name for key in keys.values()}
+
+
+def test_a_look_up_names_the_collection_at_each_of_its_tables() -> None:
+    statement = f"SELECT s.id FROM {wanted('ids')} JOIN sentence s ON s.collection_id = wanted.collection_id"
+    assert of_one_node(statement).endswith(
+        "ON s.collection_id = %(collection)s::bigint AND wanted.collection_id = %(collection)s::bigint"
+    )
+    of_all = "SELECT FROM job JOIN passage p ON p.collection_id = job.collection_id"
+    assert of_one_node(of_all) == of_all
+
+
+@pytest.mark.skipif(CITUS is not None, reason="the cluster is one")
+def test_a_database_that_is_no_coordinators_is_left_as_it_is(application: Application) -> None:
+    with application.database.write_long() as writer:
+        assert not writer.distributed
+        with pytest.raises(ConfigurationError, match="no extension citus"):
+            citus_distribution.distribute(writer, hnsw_ef_search=100)
