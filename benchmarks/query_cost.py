@@ -33,7 +33,7 @@ from engram.storage.database import Reader
 from query_latency import Floor, interleaved
 
 TOP_K = 10
-STORAGE = str(Path(common.__file__).parents[1] / "app" / "storage")
+STORAGE = str(Path(common.__file__).parents[1] / "app" / "engram" / "storage")
 STAGES: tuple[tuple[Any, str, str], ...] = (
     (hop_loop, "begin", "walk"),
     (hop_loop, "advance", "walk"),

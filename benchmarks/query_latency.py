@@ -49,7 +49,7 @@ class Floor:
         self._collection = app.access.scope(collection).collection.id
         self._connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
         register_vector(self._connection)
-        self._connection.execute(f"SET hnsw.ef_search = {engram.config.settings.hnsw_ef_search}")
+        self._connection.execute(f"SET hnsw.ef_search = {app.settings.hnsw_ef_search}")
         self._connection.execute("SET hnsw.iterative_scan = relaxed_order")
         if not exact:
             self._connection.execute(

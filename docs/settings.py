@@ -17,8 +17,8 @@ PARTS = (Settings, RetrievalSettings, OperationSettings)
 TARGET = Path(__file__).with_suffix(".md")
 HEADER = """# Settings
 
-Generated from `app/engram/config/settings.py`, `app/engram/config/retrieval_settings.py` and `app/engram/config/operation_settings.py` by `make docs`. Values
-come from the environment or from a `.env` file in the working directory.
+Generated from the modules in `app/engram/config/` by `make docs`. Values come from the environment or from a
+`.env` file in the working directory.
 """
 
 

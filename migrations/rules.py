@@ -31,8 +31,8 @@ BEFORE_ANY_ROW = """
     END $$
 """
 
-# A tenant's connections see rows of its collections only, whatever a statement says: see app/engram/context/tenancy.py. The owner
-# of the tables, who migrates and works, is not bound by that. The array is made once for a statement.
+# A tenant's connections see rows of its collections only, whatever a statement says (engram.context.tenancy). The
+# owner of the tables, who migrates and works, is not bound by that. The array is made once for a statement.
 ROW_SECURITY = """
     DO $$ DECLARE
         owned record;

@@ -45,7 +45,8 @@ import engram.cli
 try:
     engram.cli.main()
 except SystemExit:
-    print(*[name for name in ("engram.config.settings", "structlog", "httpx._main", "numpy") if name in sys.modules])
+    slow = ("engram.config.settings", "structlog", "httpx._main", "numpy")
+    print(*[name for name in slow if name in sys.modules])
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert done.stdout == "\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SAMPLE = Path(__file__).resolve().parents[1] / "app" / "sample"
+SAMPLE = Path(__file__).resolve().parents[1] / "app" / "engram" / "sample"
 
 Row = dict[str, Any]
 

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 from alembic import op
-from engram.migrations.rules import EVERY_TABLE
 
 from engram.config.settings import Settings
+from engram.migrations.rules import EVERY_TABLE
 
 revision = "2026.1"
 down_revision = None

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from alembic import op
-from engram.migrations.rules import EVERY_TABLE
 
 from engram.core.knowledge.alignment import ends
 from engram.core.text.spelling import spelling
+from engram.migrations.rules import EVERY_TABLE
 
 revision = "2026.2"
 down_revision = "2026.1"

@@ -125,7 +125,7 @@ def test_the_page_needs_no_key_and_what_it_asks_does(
 
 def test_the_files_are_in_the_package_and_small() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert "console/*" in project["tool"]["setuptools"]["package-data"]["app"]
+    assert "console/*" in project["tool"]["setuptools"]["package-data"]["engram"]
     parts = list((ROOT / "app/engram/console").iterdir())
     assert all(part.is_file() for part in parts), "package data names files of the folder itself"
     assert sum(part.stat().st_size for part in parts) < MOST_BYTES

@@ -189,10 +189,10 @@ def test_the_image_carries_the_built_page_and_nothing_that_it_is_built_or_tested
 ) -> None:
     assert api.get("/").headers["content-type"].startswith("text/html")
     (packages,) = (compose.running["api"].folder / "opt/engram/lib").glob("python3*/site-packages")
-    assert (packages / "app").is_dir()
+    assert (packages / "engram").is_dir()
     for name in ("tests", "docs", "benchmarks", "clients", "integrations", "console", "node_modules"):
         assert not (packages / name).exists()
-        assert not list((packages / "app").rglob(name)) or name == "console"
+        assert not list((packages / "engram").rglob(name)) or name == "console"
 
 
 @pytest.mark.parametrize("name", ["api", "worker", "judge"])

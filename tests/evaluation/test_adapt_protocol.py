@@ -119,10 +119,8 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     values = document["phases"][0]["questions"][0]["values"]
     assert set(values) >= {"ndcg@1", "ndcg@10", "mrr", "recall@5", "recall@10", "ms"}
     markdown = next(tmp_path.glob("*.md")).read_text(encoding="utf-8")
-    assert (
-        f"| dense, 100%, supported | {figure(report, 'mrr', 'dense', adapt_table.BASE, adapt_table.ADAPTED):.3f} -> "
-        in markdown
-    )
+    before = figure(report, "mrr", "dense", adapt_table.BASE, adapt_table.ADAPTED)
+    assert f"| dense, 100%, supported | {before:.3f} -> " in markdown
     assert f"## {adapt_table.PRICE_TITLE}" in markdown
     assert "95% interval" in markdown
     console = Console(width=120, file=io.StringIO(), record=True)

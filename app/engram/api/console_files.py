@@ -42,7 +42,7 @@ def is_console(path: str) -> bool:
 
 def folder() -> Traversable:
     """Where the built files are."""
-    return files("app").joinpath("console")
+    return files("engram").joinpath("console")
 
 
 @router.get(PATH)

@@ -1,7 +1,7 @@
 """``engram up``: the whole service on one machine, started in order, kept running, stopped in order.
 
-The children die with this process even if it is killed (see ``app/engram/providers/embedded/child_process.py``), so the next
-``engram up`` finds the data and nothing in its way.
+The children die with this process even if it is killed (see ``engram.providers.embedded.child_process``). The next
+``engram up`` then finds the data and nothing in its way.
 """
 
 import errno

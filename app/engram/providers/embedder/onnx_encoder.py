@@ -141,7 +141,7 @@ def exported_graph(folder: ModelFolder, cache_directory: Path) -> Path:
 
 
 def _run_export(folder: ModelFolder, target: Path, pooling: str) -> None:
-    # -P and PYTHONPATH: an unrelated "app" in the working directory must not be the one that runs.
+    # -P and PYTHONPATH: an unrelated "engram" in the working directory must not be the one that runs.
     command = [sys.executable, "-P", "-m", "engram.providers.embedder.onnx_export"]
     search_path = [str(Path(engram.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(search_path), "HF_HUB_OFFLINE": "1"}

@@ -1,4 +1,4 @@
-"""The lexical index: which passages hold which terms how often, and BM25 over it (see ``engram.core.ranking.bm25``).
+"""Lexical index: which terms each passage holds, how often, and BM25 over them (``engram.core.ranking.bm25``).
 
 Everything is exact at any moment: a term's passage count and the collection's length change in the transaction that
 changes the postings, under ``collections.lock_graph``. A passage's postings are found again by the term ids that

@@ -62,11 +62,12 @@ def find(
         near: the nearest passages, best first, if they are known already: they are not looked for again.
     """
     known = list(near[:limit]) if len(near) >= limit else []
+    best_by_words = lexical_index.best_by_words(filtered=bool(focus.metadata), evolved=focus.evolved)
     worded = "ARRAY(SELECT passage_id FROM worded UNION SELECT unnest(%(ids)s::bigint[]))"
     row = reader.row(
         f"""
         WITH {lexical_index.question(evolved=focus.evolved)},
-        worded AS MATERIALIZED ({lexical_index.best_by_words(filtered=bool(focus.metadata), evolved=focus.evolved)}),
+        worded AS MATERIALIZED ({best_by_words}),
         nearest AS MATERIALIZED ({passages_by_key.nearest(focus, limits, "%(nearest)s")}),
         keyed AS MATERIALIZED ({passages_by_key.and_given(focus, worded)}),
         said AS MATERIALIZED (
