@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from common import application, dataset_file, read_jsonl, scratch_collection, stage
 from engram.importing import chunks, formats
 from engram.importing.chunks import Lead
-from engram.importing.documents import Document, Passage
-from engram.importing.import_limits import Limits
+from engram.importing.documents import Document, ImportedPassage
+from engram.importing.import_limits import ConversionLimits
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
@@ -170,13 +170,13 @@ def documents(name: str, chosen: Mapping[str, list[Row]]) -> list[Document]:
             else list(sections(name, rows))
         )
         kind, written = (".html", html(parts)) if number % 2 else (".md", markdown(parts))
-        read = formats.READERS[kind](f"{number}{kind}", written.encode(), Limits())
+        read = formats.READERS[kind](f"{number}{kind}", written.encode(), ConversionLimits())
         made.append(cast(Document, read))
     return made
 
 
 def measured(
-    app: Application, made: Sequence[Passage], asked: Sequence[tuple[str, list[str]]]
+    app: Application, made: Sequence[ImportedPassage], asked: Sequence[tuple[str, list[str]]]
 ) -> tuple[float, float]:
     """Mean shares of the evidence in the best five passages, and within the budget of characters."""
     with scratch_collection(app) as name:

@@ -17,7 +17,7 @@ import psutil
 from common import application
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import Wanted
+from engram.services.facts.fact_search import FactPattern
 
 RELATIONS = ("father", "place of birth", "employer", "spouse", "educated at")
 
@@ -140,7 +140,7 @@ def main() -> None:
                         if at % 2
                         else f"Are Person {one} and Person {other} both from Ruritania?"
                     )
-                    return app.fact_search.search(scope, Wanted(question=question, edges=edges))
+                    return app.fact_search.search(scope, FactPattern(question=question, edges=edges))
 
                 return ask
 
@@ -156,7 +156,7 @@ def main() -> None:
                     f"L {edges}: p50 {p50:.1f} ms ({p50 / base:.0f} floors), p95 {p95:.1f} ms; "
                     f"processor {here:.1f} ms here, {there:.1f} ms in Postgres"
                 )
-            took = timed(lambda _: app.fact_search.search(scope, Wanted(entities=["Ruritania"], edges=2)), 50)
+            took = timed(lambda _: app.fact_search.search(scope, FactPattern(entities=["Ruritania"], edges=2)), 50)
             print(f"from the hub, L 2: p50 {np.median(took):.1f} ms")
         finally:
             app.ingest.delete_collection(scope)

@@ -34,7 +34,7 @@ from pgvector.psycopg import register_vector
 
 import common
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from query_cost import Backends
 
@@ -145,7 +145,7 @@ def verdicts(
         Verdict(
             query_id=query_id,
             scope=app.access.scope(collection),
-            supporting=[Named(sentence) for sentence in sentences[:2]],
+            supporting=[NamedSentence(sentence) for sentence in sentences[:2]],
         )
         for query_id, sentences in (asked[number % len(asked)] for number in range(posts))
     ]

@@ -34,7 +34,7 @@ import common
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application, Servers
 from engram.services.explanations.verdict_influence import Influences
-from engram.services.retrieval.passage_key_cache import KeptKeys
+from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Memory, Query
 from engram.services.retrieval.retrieval_service import RetrieveService
 from engram.services.serving.query_service import AskService
@@ -102,7 +102,7 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> AskServic
         database,
         replace(app.planner, limits=limits),
         app.priors,
-        KeptKeys(0),
+        PassageKeyCache(0),
         threshold=1.0,
         classifier=lambda: app.classifier,
     )

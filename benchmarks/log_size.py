@@ -17,7 +17,7 @@ from pathlib import Path
 
 import common
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.tables import metadata
 
@@ -42,7 +42,9 @@ def asked(app: Application, collection: str, questions: list[str]) -> list[Verdi
         Verdict(
             query_id=answer.query_id,
             scope=scope,
-            supporting=[Named(sentence.sentence_id) for sentence in islice(answer.passages[0].sentences, 2)],
+            supporting=[
+                NamedSentence(sentence.sentence_id) for sentence in islice(answer.passages[0].sentences, 2)
+            ],
             judge="judge",
         )
         for answer in answers

@@ -25,7 +25,7 @@ import numpy as np
 
 import common
 from engram.runtime.container import Application
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from running import Service
 
@@ -102,7 +102,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="engram-timing-") as folder, Service(Path(folder)) as service:
         app = Application(service.settings, service.addresses)
         keys = {
-            name: app.access_keys.make(LOCAL, Wanted(name=name, scopes={"*": ["admin"]}), tenant).key
+            name: app.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
             for name, tenant in (("owner", "local"), ("stranger", "elsewhere"))
         }
         app.close()

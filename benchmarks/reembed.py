@@ -15,7 +15,7 @@ from pathlib import Path
 
 import common
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 
 QUIET = 50
@@ -27,7 +27,7 @@ def taught(app: Application, collection: str, questions: list[str]) -> None:
     events = []
     for number, text in enumerate(questions):
         answer = app.ask.query(Query(text=text, scope=scope))
-        named = [Named(sentence.sentence_id) for sentence in answer.passages[0].sentences[:2]]
+        named = [NamedSentence(sentence.sentence_id) for sentence in answer.passages[0].sentences[:2]]
         verdict = Verdict(query_id=answer.query_id, scope=scope, supporting=named, partial=True)
         events.append(app.feedback.accept(verdict, f"benchmark-{number}").event.id)
     for some in common.chunks(events, 50):

@@ -34,7 +34,7 @@ from engram import sample
 from engram.context.errors import UnavailableError
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Include, Query
 from engram.storage.corpus import collections
 
@@ -151,8 +151,8 @@ def teach(app: Application, collection: str, answers: Sequence[Any], judged: Seq
         verdict = Verdict(
             query_id=answer.query_id,
             scope=app.access.scope(collection),
-            supporting=[Named(sentence) for sentence in sorted(supported)],
-            rejected=[Named(sentence) for sentence in sorted(rejected)],
+            supporting=[NamedSentence(sentence) for sentence in sorted(supported)],
+            rejected=[NamedSentence(sentence) for sentence in sorted(rejected)],
             **{name: said[name] for name in ("partial", "retrieval_success", "expansions", "judge", "confidence")},
         )
         events.append(app.feedback.accept(verdict, said["key"]).event.id)

@@ -38,7 +38,7 @@ class ImageError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ImageReference:
     """An image as a file names it; ``digest`` is None where only the tag says which."""
 
     file: Path
@@ -46,11 +46,11 @@ class Named:
     digest: str | None
 
 
-def named(root: Path = ROOT) -> Iterator[Named]:
+def named(root: Path = ROOT) -> Iterator[ImageReference]:
     """All images that the files name, but our own."""
     for file, pattern in _files(root):
         for found in pattern.finditer(file.read_text(encoding="utf-8")):
-            yield Named(file, f"{found['name']}:{found['tag']}", found["digest"])
+            yield ImageReference(file, f"{found['name']}:{found['tag']}", found["digest"])
 
 
 def pin(digests: Mapping[str, str], root: Path = ROOT) -> list[Path]:

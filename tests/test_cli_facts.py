@@ -3,7 +3,7 @@
 import json
 
 from engram.runtime.container import Application
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.conftest import Ingest
 from tests.support.command import Cli
@@ -55,7 +55,7 @@ def test_with_a_key_it_is_the_keys_word(
     stated = cli("state", "gazette", "Acme", "chair", "Ana Diaz", "-c", collection, "--json")
     fact = json.loads(stated.stdout)["facts"][0]["fact_id"]
     name = f"ana-{collection[-8:]}"
-    made = application.access_keys.make(LOCAL, Wanted(name=name, scopes={collection: ["judge"]}))
+    made = application.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={collection: ["judge"]}))
     said = cli("revise", "confirm", str(fact), "-c", collection, "--json", ENGRAM_ACCESS_KEY=made.key)
     assert said.returncode == 0, said.stderr
     assert [event["judge"] for event in json.loads(said.stdout)["events"]] == [name]

@@ -8,12 +8,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from engram.api.authentication_middleware import is_public
-from engram.api.dependencies import Needs
+from engram.api.dependencies import RequiredScope
 from engram.context.errors import ConfigurationError
 from engram.core.auth.access_keys import ADMIN, SCOPES, made_of
 from engram.runtime.api_process import create_app, needed
 from engram.runtime.container import Application
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.api.operations import DOCUMENT, OPERATIONS, WORDED, assert_problem, url, well_formed
@@ -21,7 +21,7 @@ from tests.support.statements import watched
 
 Keyed = Callable[..., TestClient]
 OWN = {"/access/me", "/access/quotas"}
-NEEDED: dict[tuple[str, str], Needs] = {
+NEEDED: dict[tuple[str, str], RequiredScope] = {
     (method, route.path_format): need for route, need in needed() for method in route.methods or ()
 }
 REMEMBERED_SECONDS = 0.3
@@ -41,7 +41,7 @@ def keyed(guarded: Application) -> Keyed:
     def client(
         name: str = "ada", scopes: dict[str, list[str]] | None = None, tenant: str = "local", **more: Any
     ) -> TestClient:
-        wanted = Wanted(name=name, scopes=scopes or {"*": ["admin"]}, **more)
+        wanted = AccessKeyRequest(name=name, scopes=scopes or {"*": ["admin"]}, **more)
         made = guarded.access_keys.make(LOCAL, wanted, tenant)
         found = TestClient(app, raise_server_exceptions=False, headers={"authorization": f"Bearer {made.key}"})
         found.headers["x-key-id"] = str(made.stored.id)
@@ -265,7 +265,7 @@ def test_a_key_is_looked_up_once_in_a_while(
 
 
 def test_where_no_key_is_needed_one_still_counts(http: TestClient, application: Application, curie: str) -> None:
-    made = application.access_keys.make(LOCAL, Wanted(name="reader", scopes={curie: ["read"]}))
+    made = application.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["read"]}))
     named = {"authorization": f"Bearer {made.key}"}
     assert http.get("/access/me").json()["name"] == "local"
     assert http.get("/access/me", headers=named).json()["name"] == "reader"
@@ -276,7 +276,7 @@ def test_where_no_key_is_needed_one_still_counts(http: TestClient, application: 
 def test_what_others_can_reach_starts_with_a_key_or_told_so(
     variant: Variant, monkeypatch: pytest.MonkeyPatch, application: Application
 ) -> None:
-    application.access_keys.make(LOCAL, Wanted(name="first", scopes={"*": ["admin"]}))
+    application.access_keys.make(LOCAL, AccessKeyRequest(name="first", scopes={"*": ["admin"]}))
     elsewhere = variant(host="0.0.0.0")
     assert elsewhere.authentication.needed
     elsewhere.check_access()

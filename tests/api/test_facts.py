@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from engram.providers.llm import Llm
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.services.facts.fact_instructions import InstructService
 from engram.services.facts.text_facts import TextService
@@ -75,7 +75,7 @@ def test_two_sources_disagree_and_a_verdict_decides(http: TestClient, applicatio
 
 def test_whose_a_verdict_is_follows_from_the_key(http: TestClient, variant: Variant, there: str) -> None:
     guarded = variant(access="keys")
-    made = guarded.access_keys.make(LOCAL, Wanted(name=f"ana-{there[-8:]}", scopes={there: ["judge"]}))
+    made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=f"ana-{there[-8:]}", scopes={there: ["judge"]}))
     key = {"authorization": f"Bearer {made.key}", "idempotency-key": "1"}
     confirmed = {"action": "confirm", "fact_id": state(http, there, "a", "Warsaw")["fact_id"]}
     body = {"collection": there, "revisions": [confirmed]}
@@ -315,7 +315,9 @@ def test_a_model_that_reads_takes_its_scope_and_an_endpoint(
     body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
     found = {}
     for name, scopes in (("without", ["ingest"]), ("with", ["ingest", "llm"])):
-        made = guarded.access_keys.make(LOCAL, Wanted(name=f"{name}-{there[-8:]}", scopes={there: scopes}))
+        made = guarded.access_keys.make(
+            LOCAL, AccessKeyRequest(name=f"{name}-{there[-8:]}", scopes={there: scopes})
+        )
         client = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
         found[name] = client.post("/facts", json=body).json()
         refused = client.post("/facts", json={**body, "extraction": "llm"})

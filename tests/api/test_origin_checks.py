@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from engram.api import documentation
-from engram.api.origin_checks import Allowed
+from engram.api.origin_checks import AllowedOrigins
 from engram.runtime.api_process import create_app
 from tests.api.conftest import Counts, Variant
 from tests.api.operations import OPERATIONS, assert_problem, url
@@ -35,8 +35,8 @@ WRITES = [(method, path) for method, path in OPERATIONS if method != "GET"]
     ],
 )
 def test_a_name_is_ours_or_not(host: str, ours: bool) -> None:
-    assert Allowed.by("127.0.0.1", "engram.example.org", "").calls(host) is ours
-    assert Allowed.by("127.0.0.1", "*", "").calls(host)
+    assert AllowedOrigins.by("127.0.0.1", "engram.example.org", "").calls(host) is ours
+    assert AllowedOrigins.by("127.0.0.1", "*", "").calls(host)
 
 
 def test_a_host_that_is_not_ours_is_refused(http: TestClient) -> None:

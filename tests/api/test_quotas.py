@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
@@ -24,7 +24,7 @@ def guarded(variant: Variant, llm_server: OpenAiServer) -> Application:
 
 
 def client(guarded: Application, tenant: str, scopes: list[str] | None = None, **more: Any) -> TestClient:
-    wanted = Wanted(name="app", scopes={"*": scopes or ["admin"]}, **more)
+    wanted = AccessKeyRequest(name="app", scopes={"*": scopes or ["admin"]}, **more)
     made = guarded.access_keys.make(LOCAL, wanted, tenant)
     headers = {"authorization": f"Bearer {made.key}"}
     return TestClient(create_app(guarded), raise_server_exceptions=False, headers=headers)

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 
@@ -24,7 +24,7 @@ def client(services: Application, key: str) -> TestClient:
 @pytest.mark.parametrize("change", ["revoke", "rotate", "close"])
 def test_each_process_hears_of_it(variant: Variant, change: str) -> None:
     here, there, tenant = variant(**LONG), variant(**LONG), f"acme-{uuid4().hex}"
-    made = here.access_keys.make(LOCAL, Wanted(name="alice", scopes={"*": ["admin"]}), tenant)
+    made = here.access_keys.make(LOCAL, AccessKeyRequest(name="alice", scopes={"*": ["admin"]}), tenant)
     with client(here, made.key) as one, client(there, made.key) as other:  # which starts them
         assert [app.get("/access/me").status_code for app in (one, other)] == [200, 200]
         changes: dict[str, Callable[[], object]] = {
@@ -44,7 +44,7 @@ def test_without_redis_it_is_found_out_when_it_is_looked_up_next(variant: Varian
     moment = 0.0
     deaf = variant(redis_url="redis://127.0.0.1:1/0", **LONG)
     deaf.authentication._clock = lambda: moment
-    made = deaf.access_keys.make(LOCAL, Wanted(name=f"bob-{uuid4().hex}", scopes={"*": ["admin"]}))
+    made = deaf.access_keys.make(LOCAL, AccessKeyRequest(name=f"bob-{uuid4().hex}", scopes={"*": ["admin"]}))
     other = variant(**LONG)
     with client(deaf, made.key) as app:
         assert app.get("/access/me").status_code == 200
@@ -58,7 +58,7 @@ def test_what_was_looked_up_before_a_change_is_not_remembered_after_it(
     variant: Variant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = variant(**LONG)
-    made = services.access_keys.make(LOCAL, Wanted(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]}))
+    made = services.access_keys.make(LOCAL, AccessKeyRequest(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]}))
     look = services.authentication._of_key
 
     def overtaken(digest: bytes) -> object:

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.support.openai_server import OpenAiServer
@@ -35,7 +35,7 @@ def keyed(guarded: Application) -> Keyed:
     """Clients with keys of their own."""
 
     def client(name: str, *scopes: str, **more: Any) -> TestClient:
-        made = guarded.access_keys.make(LOCAL, Wanted(name=name, scopes={"*": scopes}, **more))
+        made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}, **more))
         return TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
 
     return client

@@ -16,7 +16,7 @@ from engram.api.corpus import passage_bodies
 from engram.context.errors import UnavailableError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
-from engram.services.corpus.passage_intake import Reception
+from engram.services.corpus.passage_intake import PassageReception
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.support.live_server import LiveServer
@@ -241,15 +241,15 @@ def test_a_large_document_is_staged_in_pieces_whole_or_not_at_all(
 ) -> None:
     passages = [{"id": str(number), "text": "word " * 80_000} for number in range(30)]
     sizes: list[int] = []
-    add = Reception.add
+    add = PassageReception.add
 
-    def counted(reception: Reception, lines: passage_bodies.Lines, errors: passage_bodies.Mistakes) -> None:
+    def counted(reception: PassageReception, lines: passage_bodies.Lines, errors: passage_bodies.Mistakes) -> None:
         sizes.append(sum(len(body["text"]) for _, body in lines))
         if len(sizes) == fails_at:
             raise UnavailableError("Postgres is away.")
         add(reception, lines, errors)
 
-    monkeypatch.setattr(Reception, "add", counted)
+    monkeypatch.setattr(PassageReception, "add", counted)
     fails_at = 3
     url = f"/passages?collection={collection}"
     assert http.post(url, json={"passages": passages}).status_code == 503

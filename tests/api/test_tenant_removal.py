@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from engram.context.errors import ConflictError, InvalidRequestError, NotFoundError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.services.maintenance.tenant_closing import REMOVED
 from engram.storage.auth.tenants import Quotas
@@ -27,7 +27,7 @@ def guarded(variant: Variant) -> Application:
 
 
 def client(guarded: Application, tenant: str, name: str, scopes: list[str]) -> TestClient:
-    made = guarded.access_keys.make(LOCAL, Wanted(name=name, scopes={"*": scopes}), tenant)
+    made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}), tenant)
     headers = {"authorization": f"Bearer {made.key}"}
     return TestClient(create_app(guarded), raise_server_exceptions=False, headers=headers)
 
@@ -71,7 +71,7 @@ def test_nothing_of_it_is_left_and_nobody_else_loses_anything(guarded: Applicati
     for one in (app, reader):
         assert one.get("/access/me").status_code == 401
     with pytest.raises(ConflictError, match="is being removed"):
-        guarded.access_keys.make(LOCAL, Wanted(name="again", scopes={"*": ["read"]}), tenant)
+        guarded.access_keys.make(LOCAL, AccessKeyRequest(name="again", scopes={"*": ["read"]}), tenant)
 
     assert guarded.closing.run(lambda: True) == []  # told to stop, and gone on with
     assert tenant in guarded.closing.run()  # beside what other tests closed

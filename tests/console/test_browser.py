@@ -10,7 +10,7 @@ import pytest
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram_client import Engram
 from tests.console.conftest import AXE, Opened
@@ -142,7 +142,7 @@ def test_a_key_that_counts_no_more_is_asked_for_anew(
     opened: Opened, guarded: tuple[str, Application], curie: str
 ) -> None:
     url, locked = guarded
-    reader = locked.access_keys.make(LOCAL, Wanted(name="reader", scopes={curie: ["query"]}), "local")
+    reader = locked.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["query"]}), "local")
     page = opened(url)
     page.get_by_label("Access key").fill(reader.key)
     page.get_by_role("button", name="Open").click()
@@ -215,7 +215,7 @@ def test_a_page_that_the_key_does_not_allow_is_not_there(
     opened: Opened, guarded: tuple[str, Application], curie: str
 ) -> None:
     url, locked = guarded
-    reader = locked.access_keys.make(LOCAL, Wanted(name="reader", scopes={curie: ["query"]}), "local")
+    reader = locked.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["query"]}), "local")
     page = opened(url)
     page.get_by_label("Access key").fill("engram_no")
     page.get_by_role("button", name="Open").click()

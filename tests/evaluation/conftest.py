@@ -18,10 +18,10 @@ from engram.evaluation.learning_variations import Variation
 from engram.evaluation.oracle_endpoint import Oracle
 from engram.evaluation.oracle_server import ChatServer
 from engram.evaluation.run_options import Options
-from engram.evaluation.run_report import Report
+from engram.evaluation.run_report import RunReport
 from engram.runtime.container import Application, Servers
 
-Evaluate = Callable[..., Report]
+Evaluate = Callable[..., RunReport]
 FULL = pytest.mark.skipif(os.environ.get("ENGRAM_EVALUATION_FULL") != "1", reason="ENGRAM_EVALUATION_FULL is not 1")
 """What takes long and is for whoever changes what is found."""
 
@@ -55,7 +55,7 @@ def run_protocol(
         weights: Path | None = None,
         drawn: bool = False,
         **options: Any,
-    ) -> Report:
+    ) -> RunReport:
         services = application if weights is None else started_from(weights)
         console = Console(file=io.StringIO())
 

@@ -16,9 +16,9 @@ from engram.evaluation import adapt_table
 from engram.evaluation.adapt_protocol import expandable, split
 from engram.evaluation.dataset import Dataset, Question
 from engram.evaluation.harness import Harness, open_harness
-from engram.evaluation.report_table import Line
+from engram.evaluation.report_table import TableLine
 from engram.evaluation.run_options import Options, numbers
-from engram.evaluation.run_report import Report
+from engram.evaluation.run_report import RunReport
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.passage_keys.key_evolution import EvolveService
@@ -82,7 +82,9 @@ def test_a_larger_fraction_includes_a_smaller_one(sample_dataset: Dataset) -> No
         expandable(replace(sample_dataset, expansions={}), None)
 
 
-def figure(report: Report, metric: str, retriever: str, keys: str, group: str, *, fraction: float = 1.0) -> float:
+def figure(
+    report: RunReport, metric: str, retriever: str, keys: str, group: str, *, fraction: float = 1.0
+) -> float:
     turn = int(keys != adapt_table.BASE)
     return report.value(metric, group, turn, adapt_table.arm(retriever, fraction, keys))
 
@@ -245,8 +247,8 @@ def test_a_rekey_that_was_stopped_is_finished_first(application: Application, sa
     assert application.access.scope(harness.collection).collection.key_building == "abstract"
 
 
-def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg: float, n: int) -> Line:
-    return Line(adapt_table.arm(retriever, fraction, keys), group, turn, n, {"ndcg@10": ndcg, "ms": 12.34})
+def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg: float, n: int) -> TableLine:
+    return TableLine(adapt_table.arm(retriever, fraction, keys), group, turn, n, {"ndcg@10": ndcg, "ms": 12.34})
 
 
 LINES = [

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import Turn, written
+from engram.core.knowledge.agent_turns import AgentTurn, written
 from engram.evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram.evaluation.agent_protocol import by_model, playing, policies, rollout
 from engram.evaluation.dataset import build
@@ -23,7 +23,7 @@ ANSWERS = ["Carl Lind"]
 
 
 def said(act: Any, content: str, *cites: int) -> str:
-    return written(Turn(act, content, "So.", cites))
+    return written(AgentTurn(act, content, "So.", cites))
 
 
 def test_a_play_from_the_first_document_to_its_reward() -> None:

@@ -11,7 +11,7 @@ from engram.core.knowledge.agent_turns import read_turn
 from engram.evaluation.dataset import Dataset
 from engram.evaluation.evaluation_run import evaluate
 from engram.evaluation.run_options import Options
-from engram.evaluation.run_report import Report
+from engram.evaluation.run_report import RunReport
 from engram.evaluation.trajectory_export import Exported, by_gold, export
 from engram.providers.llm import agent_prompts
 from engram.runtime.container import Application
@@ -27,7 +27,7 @@ def dataset() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def measured(reasoning: Application, dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Report:
+def measured(reasoning: Application, dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> RunReport:
     options = Options(
         protocol="session", planners=("agent",), oracle_errors=0.0, top_k=5, without=("update", "extractor")
     )
@@ -36,11 +36,13 @@ def measured(reasoning: Application, dataset: Dataset, tmp_path_factory: pytest.
 
 
 @pytest.fixture
-def trajectories(reasoning: Application, measured: Report) -> list[Trajectory]:
+def trajectories(reasoning: Application, measured: RunReport) -> list[Trajectory]:
     return list(reasoning.trajectories.all(reasoning.access.scope(f"evaluate-{NAME}")))
 
 
-def test_the_agent_stands_beside_one_query_and_itself_without_updates(measured: Report, dataset: Dataset) -> None:
+def test_the_agent_stands_beside_one_query_and_itself_without_updates(
+    measured: RunReport, dataset: Dataset
+) -> None:
     arms = [line.arm for line in measured.lines()]
     assert arms == ["query", "agent", "agent: one query as wide", "agent without update"]
     whole = next(line.values for line in measured.lines() if line.arm == "agent")

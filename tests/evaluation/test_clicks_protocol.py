@@ -7,7 +7,7 @@ import pytest
 from engram.context.errors import InvalidRequestError
 from engram.evaluation.clicks_protocol import AGAIN, OFF, READINGS, asked_again, clicked, examination
 from engram.evaluation.dataset import Dataset, Question
-from engram.evaluation.retrieval_metrics import Scored
+from engram.evaluation.retrieval_metrics import QuestionScores
 from engram.evaluation.run_options import Options
 from engram.runtime.container import Application
 from tests.evaluation.conftest import Evaluate
@@ -42,8 +42,8 @@ def test_attention_falls_with_the_rank() -> None:
     assert [examination(rank) for rank in (1, 2, 4)] == [1.0, 0.5, 0.25]
 
 
-def arrival(at: int, question: str, ranking: str, right: bool) -> Scored:
-    return Scored(f"{question}#{at}", "one", tuple(ranking), {"ndcg@1": float(right)})
+def arrival(at: int, question: str, ranking: str, right: bool) -> QuestionScores:
+    return QuestionScores(f"{question}#{at}", "one", tuple(ranking), {"ndcg@1": float(right)})
 
 
 def test_first_results_are_followed_from_a_questions_first_arrival_to_its_last() -> None:

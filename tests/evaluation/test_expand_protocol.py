@@ -14,9 +14,9 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.evaluation import adapt_table, expand_table
 from engram.evaluation.dataset import Dataset
 from engram.evaluation.expand_protocol import check
-from engram.evaluation.report_table import Line
+from engram.evaluation.report_table import TableLine
 from engram.evaluation.run_options import Options
-from engram.evaluation.run_report import Report
+from engram.evaluation.run_report import RunReport
 from engram.providers.llm import Llm
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import FeedbackService
@@ -49,7 +49,7 @@ def model(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator
         yield server
 
 
-def figure(report: Report, group: str, retriever: str, method: str = "", how: str = adapt_table.BASE) -> float:
+def figure(report: RunReport, group: str, retriever: str, method: str = "", how: str = adapt_table.BASE) -> float:
     name = expand_table.arm(retriever, method, how)
     return report.value(expand_table.METRIC, group, int(name != expand_table.arm(retriever)), name)
 
@@ -227,8 +227,10 @@ def test_what_is_lacking_is_said_first(few: Dataset) -> None:
 
 
 def test_tables_by_hand() -> None:
-    def line(arm: str, group: str, ndcg: float, n: int) -> Line:
-        return Line(arm, group, int(arm != "dense, base keys"), n, {"ndcg@10": ndcg, "ms": 5.0, "llm_calls": 1.0})
+    def line(arm: str, group: str, ndcg: float, n: int) -> TableLine:
+        return TableLine(
+            arm, group, int(arm != "dense, base keys"), n, {"ndcg@10": ndcg, "ms": 5.0, "llm_calls": 1.0}
+        )
 
     lines = [
         line("dense, base keys", adapt_table.ADAPTED, 0.5, 3),

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from engram.core.ranking.weight_fitting import Judged
-from engram.evaluation.fact_links_measure import FEATURES, Told, features, shares
+from engram.core.ranking.weight_fitting import JudgedQuestion
+from engram.evaluation.fact_links_measure import FEATURES, ComparableFact, features, shares
 
 DIRECTOR, BORN = frozenset({"direct"}), frozenset({"born"})
 
 
 def test_a_path_leads_from_what_is_named_through_a_likely_passage() -> None:
-    film = [Told("the film", "ana diaz", DIRECTOR)]
-    person = [Told("ana diaz", "lund", BORN)]
-    other = [Told("ben ito", "oslo", BORN)]
+    film = [ComparableFact("the film", "ana diaz", DIRECTOR)]
+    person = [ComparableFact("ana diaz", "lund", BORN)]
+    other = [ComparableFact("ben ito", "oslo", BORN)]
     found = features(frozenset({"the film"}), [DIRECTOR, BORN], [film, person, other], {0: 0.8})
     rows = [dict(zip(FEATURES, row, strict=True)) for row in found.tolist()]
     assert rows[0] == {
@@ -24,11 +24,11 @@ def test_a_path_leads_from_what_is_named_through_a_likely_passage() -> None:
 
 
 def test_two_named_things_are_linked() -> None:
-    (row,) = features(frozenset({"ana", "lund"}), [BORN], [[Told("ana", "lund", BORN)]], {}).tolist()
+    (row,) = features(frozenset({"ana", "lund"}), [BORN], [[ComparableFact("ana", "lund", BORN)]], {}).tolist()
     assert row[:3] == [1, 1, 1]
 
 
 def test_recall_is_by_the_weighted_sum() -> None:
-    rows = [Judged(np.array([[0.0], [2.0], [1.0]]), np.array([True, False, True]))]
+    rows = [JudgedQuestion(np.array([[0.0], [2.0], [1.0]]), np.array([True, False, True]))]
     assert shares(rows, [2], np.array([1.0])) == [0.5, 1.0, 1.0]
     assert shares(rows, [3], np.array([1.0])) == [1 / 3, 2 / 3, 0.0]

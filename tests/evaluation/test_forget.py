@@ -4,7 +4,7 @@ import pytest
 
 from engram.context.errors import NotFoundError
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.tables import metadata
 from tests.support.state import rows
@@ -38,7 +38,7 @@ TENANT_TABLES = {table.name for table in metadata.sorted_tables if "collection_i
 
 def teach(application: Application, collection: str) -> None:
     answer = application.ask.query(Query(text=QUESTION + " In 1867?", scope=application.access.scope(collection)))
-    supporting = [Named(passage_id="vistula", text="The Vistula flows into the Baltic Sea.")]
+    supporting = [NamedSentence(passage_id="vistula", text="The Vistula flows into the Baltic Sea.")]
     verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(collection), supporting=supporting)
     assert application.feedback.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
 

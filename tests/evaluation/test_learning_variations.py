@@ -14,7 +14,7 @@ from engram.cli.evaluate_command import varied
 from engram.context.errors import InvalidRequestError
 from engram.evaluation.dataset import Dataset, Gold, Question
 from engram.evaluation.evaluation_run import evaluate
-from engram.evaluation.harness import Arm, Harness
+from engram.evaluation.harness import Harness, QueryArm
 from engram.evaluation.learning_variations import (
     ABLATION,
     COMPARED,
@@ -31,11 +31,11 @@ from engram.evaluation.learning_variations import (
 from engram.evaluation.protocols import JUDGED
 from engram.evaluation.run_options import SCOPES, Options
 from engram.evaluation.stream_protocol import arrivals
-from engram.evaluation.verdict_givers import OracleJudge, Shown
+from engram.evaluation.verdict_givers import OracleJudge, ShownSentence
 from engram.runtime.container import Application, Servers
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import Served
+from engram.services.retrieval.query_plan import ServingMode
 from engram.services.serving.query_service import AskService
 from tests.evaluation.conftest import Evaluate
 from tests.support.scopes import ANYWHERE
@@ -52,7 +52,7 @@ def few(sample_dataset: Dataset) -> Dataset:
 def teach(services: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
     """The audit of one verdict, by scope."""
     answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(collection)))
-    supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
+    supporting = [NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     verdict = Verdict(query_id=answer.query_id, scope=services.access.scope(collection), supporting=supporting)
     services.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
     audit: dict[str, list[dict[str, Any]]] = {}
@@ -86,7 +86,7 @@ def test_a_timeless_arm_ignores_the_time_a_question_names(application: Applicati
     question = Question("q", QUESTION, frozenset({"curie"}), (), "")
     harness = Harness(application, curie)
     named = [
-        harness.ask(question, Arm("default", "read", timeless=timeless))[0].trace for timeless in (False, True)
+        harness.ask(question, QueryArm("default", "read", timeless=timeless))[0].trace for timeless in (False, True)
     ]
     assert [trace.time_constraint if trace else "" for trace in named] == ["1867", None]
 
@@ -101,24 +101,24 @@ def test_without_hub_cap_more_is_read(application: Application, addresses: Serve
 
 def test_a_flipped_verdict_says_the_opposite() -> None:
     question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
-    shown = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+    shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
     for verdicts in ("full", "returned"):
         oracle = OracleJudge(verdicts)  # type: ignore[arg-type]
         honest = oracle.verdict(ANYWHERE, uuid4(), question, shown)
         flipped = FlippingJudge(oracle, 1.0, "0/1").verdict(ANYWHERE, uuid4(), question, shown)
         assert honest is not None
         assert flipped is not None
-        assert (flipped.supporting, flipped.rejected) == ([Named(2)], honest.supporting)
+        assert (flipped.supporting, flipped.rejected) == ([NamedSentence(2)], honest.supporting)
 
 
 def test_the_share_of_flipped_verdicts_is_kept_and_repeatable() -> None:
-    shown = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+    shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
 
     def flips(seed: str) -> list[bool]:
         judge = FlippingJudge(OracleJudge("returned"), 0.2, seed)
         questions = [Question(f"q{at}", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "") for at in range(1000)]
         verdicts = [judge.verdict(ANYWHERE, uuid4(), question, shown) for question in questions]
-        return [verdict is not None and verdict.supporting == [Named(2)] for verdict in verdicts]
+        return [verdict is not None and verdict.supporting == [NamedSentence(2)] for verdict in verdicts]
 
     # Binomial(1000, 0.2) has standard deviation 12.6.
     assert 150 < sum(flips("0/1")) < 250
@@ -213,7 +213,7 @@ def test_an_ungated_run_asks_without_the_gate(
     asked: dict[bool, int] = {True: 0, False: 0}
     ask = AskService.query
 
-    def counted(self: AskService, query: Query, served: Served, **more: Any) -> Any:
+    def counted(self: AskService, query: Query, served: ServingMode, **more: Any) -> Any:
         asked[not served.profile.policy.gated] += 1
         return ask(self, query, served, **more)
 

@@ -17,19 +17,19 @@ from engram.evaluation.expected import Expected, Figure, published
 from engram.evaluation.harness import Harness, open_harness
 from engram.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
 from engram.evaluation.run_options import Options
-from engram.evaluation.verdict_givers import LlmJudge, OracleJudge, Shown, choose
+from engram.evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
 from engram.evaluation.weight_fit import fit_kinds
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named
+from engram.services.learning.incoming_verdict import NamedSentence
 from tests.evaluation.conftest import FULL, Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.scopes import ANYWHERE
 
 QUESTION = Question("q", "Who?", frozenset({"a", "b"}), (Gold("a", "A did."), Gold("b", "B did.")), "")
-SHOWN = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+SHOWN = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
 
 
 @pytest.fixture
@@ -75,22 +75,25 @@ def test_the_oracle_names_what_it_may() -> None:
     query_id = uuid4()
     full = OracleJudge("full").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
     assert full is not None
-    assert full.supporting == [Named(passage_id="a", text="A did."), Named(passage_id="b", text="B did.")]
+    assert full.supporting == [
+        NamedSentence(passage_id="a", text="A did."),
+        NamedSentence(passage_id="b", text="B did."),
+    ]
     returned = OracleJudge("returned").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
     assert returned is not None
-    assert returned.supporting == [Named(1)]
-    assert returned.rejected == [Named(s.sentence_id) for s in SHOWN if s.sentence_id != 1]
+    assert returned.supporting == [NamedSentence(1)]
+    assert returned.rejected == [NamedSentence(s.sentence_id) for s in SHOWN if s.sentence_id != 1]
     assert not full.partial
     assert returned.partial
     assert OracleJudge("full").verdict(ANYWHERE, query_id, replace(QUESTION, gold=()), SHOWN) is None
 
 
 def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:
-    more = [Shown(70, "b", "B did.", selected=False), Shown(80, "b", "B did not.", selected=False)]
+    more = [ShownSentence(70, "b", "B did.", selected=False), ShownSentence(80, "b", "B did not.", selected=False)]
     returned = OracleJudge("returned").verdict(ANYWHERE, uuid4(), QUESTION, [*SHOWN, *more])
     assert returned is not None
-    assert returned.supporting == [Named(1), Named(70)]
-    assert Named(80) not in returned.rejected
+    assert returned.supporting == [NamedSentence(1), NamedSentence(70)]
+    assert NamedSentence(80) not in returned.rejected
 
 
 def test_the_llm_judges_what_it_was_shown() -> None:
@@ -100,7 +103,7 @@ def test_the_llm_judges_what_it_was_shown() -> None:
         nothing = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, [])
         llm.close()
     assert verdict is not None
-    assert (verdict.supporting, verdict.rejected, verdict.partial) == ([Named(1)], [Named(2)], True)
+    assert (verdict.supporting, verdict.rejected, verdict.partial) == ([NamedSentence(1)], [NamedSentence(2)], True)
     assert verdict.confidence == 0.5
     assert nothing is None
 

@@ -11,7 +11,7 @@ from engram.evaluation import adapt_table
 from engram.evaluation.learning_variations import RULES, noisy
 from engram.evaluation.report_files import ReportFileError
 from engram.evaluation.report_page import gather
-from engram.evaluation.report_table import Line
+from engram.evaluation.report_table import TableLine
 from engram.evaluation.robustness import of
 from tests.support.command import NOWHERE, Cli
 
@@ -115,7 +115,8 @@ def noise_rows() -> list[dict[str, Any]]:
 def test_what_flipped_verdicts_cost_by_hand(tmp_path: Path) -> None:
     keys = ("arm", "group", "turn", "n")
     lines = [
-        Line(*(r[key] for key in keys), values={k: v for k, v in r.items() if k not in keys}) for r in noise_rows()
+        TableLine(*(r[key] for key in keys), values={k: v for k, v in r.items() if k not in keys})
+        for r in noise_rows()
     ]
     found = of(lines)
     assert [(one.group, one.rule) for one in found] == [

@@ -6,7 +6,14 @@ import pytest
 
 from engram.evaluation.baselines import reciprocal_rank_fusion
 from engram.evaluation.dataset import Gold, Question
-from engram.evaluation.retrieval_metrics import Observation, Scored, same, score, summary, supporting_recall
+from engram.evaluation.retrieval_metrics import (
+    QuestionResult,
+    QuestionScores,
+    same,
+    score,
+    summary,
+    supporting_recall,
+)
 from engram.evaluation.run_report import bootstrap_interval
 
 GOLD = (Gold("a", "A is first."), Gold("b", "B is second."))
@@ -18,11 +25,11 @@ def question(identity: str, *relevant: str, gold: tuple[Gold, ...] = ()) -> Ques
 
 TOY = [
     # Both relevant passages, at ranks 1 and 3.
-    Observation(question("q1", "a", "b", gold=GOLD), ["a", "x", "b"], [GOLD[0], Gold("x", "X.")], 2, 0, 10.0),
+    QuestionResult(question("q1", "a", "b", gold=GOLD), ["a", "x", "b"], [GOLD[0], Gold("x", "X.")], 2, 0, 10.0),
     # One of two, at rank 4.
-    Observation(question("q2", "c", "d"), ["x", "y", "z", "c"], [], 3, 2, 30.0),
+    QuestionResult(question("q2", "c", "d"), ["x", "y", "z", "c"], [], 3, 2, 30.0),
     # Nothing came back.
-    Observation(question("q3", "e"), [], [], 1, 0, 20.0),
+    QuestionResult(question("q3", "e"), [], [], 1, 0, 20.0),
 ]
 
 
@@ -36,7 +43,7 @@ TOY = [
     ],
 )
 def test_all_found_is_all_or_nothing(relevant: str, ranking: str, all_found: float) -> None:
-    (scored,) = score([Observation(question("q", *relevant), list(ranking))])
+    (scored,) = score([QuestionResult(question("q", *relevant), list(ranking))])
     assert scored.values["all@5"] == all_found
 
 
@@ -87,13 +94,13 @@ def test_the_mean_is_over_the_questions_that_have_a_metric() -> None:
 
 def test_equal_scores_keep_the_order_that_was_answered() -> None:
     ranking = ["b", "a", "c"]
-    (row,) = score([Observation(question("q", "a"), ranking)])
+    (row,) = score([QuestionResult(question("q", "a"), ranking)])
     assert row.ranking == ("b", "a", "c")
     assert row.values["mrr"] == pytest.approx(1 / 2)
 
 
 def test_only_ten_ranks_count() -> None:
-    (row,) = score([Observation(question("q", "late"), [*(f"p{rank}" for rank in range(10)), "late"])])
+    (row,) = score([QuestionResult(question("q", "late"), [*(f"p{rank}" for rank in range(10)), "late"])])
     assert row.values["recall@10"] == 0.0
     assert len(row.ranking) == 10
 
@@ -112,7 +119,7 @@ def test_sentences_are_the_same_in_the_same_passage_only() -> None:
 
 def test_a_row_survives_json() -> None:
     row = score(TOY)[0]
-    assert Scored.from_json(row.as_json()) == row
+    assert QuestionScores.from_json(row.as_json()) == row
 
 
 def test_reciprocal_rank_fusion_adds_reciprocal_ranks() -> None:

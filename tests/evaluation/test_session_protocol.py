@@ -15,7 +15,7 @@ from engram.evaluation.evaluation_run import evaluate
 from engram.evaluation.html_page import html
 from engram.evaluation.report_page import gather
 from engram.evaluation.run_options import Options
-from engram.evaluation.run_report import Report
+from engram.evaluation.run_report import RunReport
 from engram.evaluation.session_protocol import arms
 from engram.evaluation.trajectory_export import Exported, by_gold, by_judge, export, is_right
 from engram.runtime.container import Application
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(reasoning: Application, dataset: Dataset, folder: Path) -> Report:
+def measured(reasoning: Application, dataset: Dataset, folder: Path) -> RunReport:
     options = Options(
         protocol="session",
         planners=("pool", "socratic", "tree"),
@@ -51,15 +51,15 @@ def measured(reasoning: Application, dataset: Dataset, folder: Path) -> Report:
 
 
 @pytest.fixture
-def trajectories(reasoning: Application, measured: Report) -> list[Trajectory]:
+def trajectories(reasoning: Application, measured: RunReport) -> list[Trajectory]:
     return list(reasoning.trajectories.all(reasoning.access.scope(f"evaluate-{NAME}")))
 
 
-def values(report: Report, arm: str) -> dict[str, float]:
+def values(report: RunReport, arm: str) -> dict[str, float]:
     return next(line.values for line in report.lines() if line.arm == arm)
 
 
-def test_every_planner_stands_beside_a_query_as_wide(measured: Report) -> None:
+def test_every_planner_stands_beside_a_query_as_wide(measured: RunReport) -> None:
     names = [line.arm for line in measured.lines()]
     assert names[0] == "query"
     assert {"pool, by rules", "pool, by rules, always 4 rounds", "pool", "socratic", "tree"} <= set(names)
@@ -70,7 +70,7 @@ def test_every_planner_stands_beside_a_query_as_wide(measured: Report) -> None:
         assert wide["rounds"] == 1.0
 
 
-def test_sessions_find_and_answer_what_one_query_misses(measured: Report) -> None:
+def test_sessions_find_and_answer_what_one_query_misses(measured: RunReport) -> None:
     tree = values(measured, "tree")
     assert tree["read_all"] == tree["pool_recall"] == tree["f1"] == tree["answered"] == 1.0
     assert tree["llm_calls"] > values(measured, "socratic")["llm_calls"] > 0
@@ -80,7 +80,7 @@ def test_sessions_find_and_answer_what_one_query_misses(measured: Report) -> Non
     assert values(measured, "query")["rounds"] == 1.0
 
 
-def test_the_report_shows_costs_and_what_rounds_asked(measured: Report, folder: Path) -> None:
+def test_the_report_shows_costs_and_what_rounds_asked(measured: RunReport, folder: Path) -> None:
     markdown = measured.markdown()
     assert "of pool gold" in markdown
     assert "--planners pool,socratic,tree --rounds 4 --oracle-errors 0 --without update" in markdown
@@ -100,7 +100,7 @@ def test_the_report_shows_costs_and_what_rounds_asked(measured: Report, folder: 
 
 
 def test_a_finished_run_is_not_done_again(
-    measured: Report, reasoning: Application, dataset: Dataset, folder: Path
+    measured: RunReport, reasoning: Application, dataset: Dataset, folder: Path
 ) -> None:
     assert reasoning.llm is not None
     before = reasoning.llm.calls
@@ -215,7 +215,7 @@ def test_a_data_set_without_gold_cannot_reward(trajectories: list[Trajectory], s
 
 
 def test_the_command_writes_a_file(
-    measured: Report, tmp_path: Path, application: Application, env: dict[str, str], dataset: Dataset
+    measured: RunReport, tmp_path: Path, application: Application, env: dict[str, str], dataset: Dataset
 ) -> None:
     rows = {
         "corpus.jsonl": [{"_id": p["id"], "title": p["title"], "text": p["text"]} for p in dataset.passages],

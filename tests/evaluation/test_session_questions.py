@@ -14,7 +14,7 @@ from engram.evaluation.harness import open_harness
 from engram.evaluation.session_questions import (
     FOLDER,
     CheckedQuestion,
-    Outcome,
+    QuestionOutcome,
     as_json,
     check,
     load_questions,
@@ -23,8 +23,8 @@ from engram.evaluation.session_questions import (
 )
 from engram.runtime.container import Application
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
-from engram.services.sessions.session_views import Shown
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
 from tests.support.command import Cli
 
 QUESTION_WORDS = {"who", "whom", "whose", "what", "which", "when", "where", "why", "how"}
@@ -59,7 +59,7 @@ def faults(query: str, question: str, values: Sequence[str], names: Sequence[str
 
 
 @pytest.fixture(scope="module")
-def outcomes(application: Application, sample_dataset: Dataset) -> list[Outcome]:
+def outcomes(application: Application, sample_dataset: Dataset) -> list[QuestionOutcome]:
     questions = load_questions()
     corpora = {"sample": replace(sample_dataset, name="session-check"), "manual": manual(questions)}
     return [
@@ -74,7 +74,9 @@ def outcomes(application: Application, sample_dataset: Dataset) -> list[Outcome]
 
 
 @pytest.fixture(scope="module")
-def sessions(application: Application, outcomes: list[Outcome], sample_dataset: Dataset) -> list[Shown]:
+def sessions(
+    application: Application, outcomes: list[QuestionOutcome], sample_dataset: Dataset
+) -> list[SessionView]:
     """Sessions on all forty questions and on the sample's own."""
     scope = application.access.scope("evaluate-session-check")
     texts = [one.text for one in sample_dataset.questions]
@@ -85,9 +87,9 @@ def sessions(application: Application, outcomes: list[Outcome], sample_dataset: 
     return shown + _asked(application, manuals, "evaluate-manual")
 
 
-def _asked(application: Application, texts: Sequence[str], collection: str) -> list[Shown]:
+def _asked(application: Application, texts: Sequence[str], collection: str) -> list[SessionView]:
     scope, found = application.access.scope(collection), []
-    asked = Asked(top_k=5, arm={"memory": "off", "profile": "default"})
+    asked = SessionRequest(top_k=5, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=4, llm_calls=0, tokens=0, seconds=600.0, passages=100)
     for text in texts:
         session = application.sessions.start(
@@ -97,7 +99,7 @@ def _asked(application: Application, texts: Sequence[str], collection: str) -> l
     return found
 
 
-def test_every_sub_question_is_well_formed(application: Application, sessions: list[Shown]) -> None:
+def test_every_sub_question_is_well_formed(application: Application, sessions: list[SessionView]) -> None:
     asked = 0
     for session in sessions:
         question = session.stored.question
@@ -121,7 +123,7 @@ def test_the_check_of_words_finds_what_used_to_be_asked() -> None:
         assert faults(query, question, [], ["Pluto", "Kafka", "ENGRAM_WORKING"]), query
 
 
-def test_sessions_lose_nothing_and_say_how_they_end(outcomes: list[Outcome]) -> None:
+def test_sessions_lose_nothing_and_say_how_they_end(outcomes: list[QuestionOutcome]) -> None:
     assert len(outcomes) == len(load_questions()) == 40
     whole = next(one for one in summaries(outcomes) if one.name == "all")
     assert (whole.losses, whole.right + whole.wrong) == (0, 40)
@@ -130,7 +132,7 @@ def test_sessions_lose_nothing_and_say_how_they_end(outcomes: list[Outcome]) -> 
     assert (kafka.stop, kafka.is_right) == ("not_found", True)
 
 
-def test_the_best_passages_are_the_first_querys_unless_another_tells(sessions: list[Shown]) -> None:
+def test_the_best_passages_are_the_first_querys_unless_another_tells(sessions: list[SessionView]) -> None:
     for session in sessions:
         first = [passage for passage, _ in session.rounds[0].said["shown"][0]]
         telling = {passage for one in session.rounds for passage in one.said["telling"]}
@@ -139,17 +141,19 @@ def test_the_best_passages_are_the_first_querys_unless_another_tells(sessions: l
 
 def test_ends_are_counted_by_half_corpus_and_kind() -> None:
     one, other = load_questions()[:2]
-    found = Outcome(
+    found = QuestionOutcome(
         replace(one, right_stop="found"), query=1, session=2, read=len(one.evidence), stop="enough", queries=()
     )
-    lost = Outcome(replace(other, right_stop="found"), query=2, session=1, read=0, stop="covered", queries=())
+    lost = QuestionOutcome(
+        replace(other, right_stop="found"), query=2, session=1, read=0, stop="covered", queries=()
+    )
     counted = {each.name: each for each in summaries([found, lost])}
     assert (counted["all"].gains, counted["all"].losses, counted["all"].right, counted["all"].wrong) == (1, 1, 1, 1)
     assert "kept back" not in counted
     assert [each["right"] for each in as_json([found, lost])["questions"]] == [True, False]
     absent = CheckedQuestion("x", "sample", "develop", "unanswerable", "?", (), "not_found")
-    assert Outcome(absent, 0, 0, 0, "not_found", ()).is_right
-    assert not Outcome(absent, 0, 0, 0, "enough", ()).is_right
+    assert QuestionOutcome(absent, 0, 0, 0, "not_found", ()).is_right
+    assert not QuestionOutcome(absent, 0, 0, 0, "enough", ()).is_right
 
 
 def test_an_unknown_half_is_refused(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:

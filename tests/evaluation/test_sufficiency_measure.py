@@ -11,15 +11,21 @@ from engram.context.errors import InvalidRequestError
 from engram.core.ranking.ranking_weights import Prior
 from engram.evaluation.harness import open_harness
 from engram.evaluation.sufficiency_learning import drawn
-from engram.evaluation.sufficiency_measure import Told, auc, calibration_error, least_error, measure
+from engram.evaluation.sufficiency_measure import (
+    SufficiencyPrediction,
+    auc,
+    calibration_error,
+    least_error,
+    measure,
+)
 from engram.evaluation.verdict_givers import choose
 from engram.evaluation.weight_fit import holds_all
 from engram.runtime.container import Application
 from tests.support import state
 
 
-def told(probability: float, *, held: bool) -> Told:
-    return Told(probability, held, recall=0.0, hops=1, ms=1.0)
+def told(probability: float, *, held: bool) -> SufficiencyPrediction:
+    return SufficiencyPrediction(probability, held, recall=0.0, hops=1, ms=1.0)
 
 
 class TestFigures:

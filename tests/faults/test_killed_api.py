@@ -29,7 +29,7 @@ INGEST_STEPS = {
     "with the job opened": (("engram.storage.corpus.staged_lines:add", "before"), False),
     "with lines staged": (("engram.storage.jobs.jobs:release", "before"), False),
     "released and not committed": (("engram.storage.jobs.jobs:release", "after"), False),
-    "accepted and not answered": (("engram.services.corpus.passage_intake:Reception.finish", "after"), True),
+    "accepted and not answered": (("engram.services.corpus.passage_intake:PassageReception.finish", "after"), True),
 }
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {

@@ -8,13 +8,13 @@ from uuid import UUID
 
 import pytest
 
-from engram.core.knowledge.agent_turns import Turn, written
+from engram.core.knowledge.agent_turns import AgentTurn, written
 from engram.core.planning.session import Budget
 from engram.providers.llm import Llm
 from engram.runtime.container import Application
-from engram.services.facts.agent_memory import Memory
+from engram.services.facts.agent_memory import AgentMemory
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
+from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
 from tests.support import state, undo
@@ -191,7 +191,7 @@ def test_killed_in_the_middle_of_a_session(
 ) -> None:
     scope = application.access.scope(curie)
     question = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
-    new = NewSession(question=question, planner="pool", asked=Asked(top_k=2, threshold=1.0))
+    new = NewSession(question=question, planner="pool", asked=SessionRequest(top_k=2, threshold=1.0))
     session = application.sessions.start(scope, new)
     done = killed_and_made_good(curie, session, *SESSION[step])
 
@@ -216,11 +216,11 @@ def test_killed_between_the_turns_of_an_agent(
     def agent(request: dict[str, Any]) -> str:
         users.append(str(request["messages"][1]["content"]))
         document = users[-1].partition("<document_obs>\n")[2].partition("\n</document_obs>")[0].partition("\n")[2]
-        act = Turn("insert", document) if document else Turn("answer", "the Baltic Sea")
+        act = AgentTurn("insert", document) if document else AgentTurn("answer", "the Baltic Sea")
         return written(act)
 
     scope = application.access.scope(curie)
-    asked = Asked(options={"documents": ["curie", "warsaw", "vistula"]})
+    asked = SessionRequest(options={"documents": ["curie", "warsaw", "vistula"]})
     new = NewSession(question="Where does it flow?", planner="agent", asked=asked, budget=Budget(rounds=9))
     with OpenAiServer(agent) as server, Llm(base_url=server.base_url, api_key=None, model="test") as llm:
         application.sessions.__dict__["_llm"] = llm
@@ -234,7 +234,7 @@ def test_killed_between_the_turns_of_an_agent(
     assert [one.action for one in read.rounds] == ["insert", "insert", "insert", "answer"]
     assert len(users) == 4
     assert [user.count("place of birth: Warsaw") for user in users] == [0, 1, 1, 1]
-    memory = Memory.loaded(read.stored.plan_state)
+    memory = AgentMemory.loaded(read.stored.plan_state)
     assert memory.line(0).startswith("Marie Curie | ")
     assert len(memory.remarks) == len({(one.fact, one.source) for one in memory.remarks})
     assert {source.key for source in memory.sources} == {one.sentence_id for one in read.evidence}

@@ -13,7 +13,7 @@ from engram.evaluation.oracle_server import ChatServer
 from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
+from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import Heavy
 from tests.faults.conftest import Start, Working
 from tests.support.decomposed import MOTHER, decomposed
@@ -57,7 +57,7 @@ def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
 ) -> None:
     sessions = reasoning.sessions
     options = {"rollouts": 8, "together": 2} if planner == "tree" else None
-    asked = Asked(top_k=1, arm={"memory": "off"}, threshold=1.0, answer=True, options=options)
+    asked = SessionRequest(top_k=1, arm={"memory": "off"}, threshold=1.0, answer=True, options=options)
     new = NewSession(question=MOTHER, planner=planner, asked=asked, budget=BUDGET)
     whole = sessions.wait(scope, sessions.start(scope, new))
     session = sessions.start(scope, new)

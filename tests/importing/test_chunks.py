@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engram.importing import chunks, tables
 from engram.importing.documents import Block, Document, UnreadableError
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 
 WORDS = st.text(alphabet="abcdefgh ", min_size=1, max_size=400).filter(lambda text: text.strip() != "")
 BLOCKS = st.lists(
@@ -80,7 +80,7 @@ def test_an_overlap_as_large_as_the_passage_is_refused() -> None:
 
 def test_rows_of_a_table_with_a_text_column() -> None:
     made = tables.table(
-        "f.csv", b"ID;Title;Text;Year\nd;Danube;It is long. It is blue.;1999\n;;;\n", Limits()
+        "f.csv", b"ID;Title;Text;Year\nd;Danube;It is long. It is blue.;1999\n;;;\n", ConversionLimits()
     ).passages
     assert [passage.as_json() for passage in made] == [
         {
@@ -94,7 +94,7 @@ def test_rows_of_a_table_with_a_text_column() -> None:
 
 
 def test_rows_of_a_table_without_one_say_their_columns() -> None:
-    (made,) = tables.table("f.tsv", b"river\tlength\nRhine\t1230 km\n", Limits()).passages
+    (made,) = tables.table("f.tsv", b"river\tlength\nRhine\t1230 km\n", ConversionLimits()).passages
     assert (made.id, made.title) == ("f.tsv#1", "Rhine")
     assert made.text == "river: Rhine\nlength: 1230 km"
 
@@ -105,4 +105,4 @@ def test_rows_of_a_table_without_one_say_their_columns() -> None:
 )
 def test_tables_that_cannot_be_read(table: str, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
-        tables.table("f.csv", table.encode(), Limits())
+        tables.table("f.csv", table.encode(), ConversionLimits())

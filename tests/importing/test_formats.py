@@ -6,9 +6,9 @@ import pytest
 
 from engram.importing import pages, portable, prose, tables
 from engram.importing.documents import UnreadableError
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 
-LIMITS = Limits()
+LIMITS = ConversionLimits()
 
 PAGE = """<!doctype html><html><head><title>Rivers of Europe</title><script>var x = "no text";</script></head>
 <body><nav><a href="/">Home</a></nav><main><h1>Rivers of Europe</h1><p>The Danube passes <b>ten</b>

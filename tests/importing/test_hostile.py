@@ -14,10 +14,10 @@ from engram.importing.converter import Converter
 from engram.importing.documents import UnreadableError
 from engram.importing.folder import listing
 from engram.importing.formats import KINDS, convert
-from engram.importing.import_limits import MIB, Limits
+from engram.importing.import_limits import MIB, ConversionLimits
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
-LIMITS = Limits()
+LIMITS = ConversionLimits()
 
 
 @pytest.fixture(scope="module")

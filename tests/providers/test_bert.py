@@ -151,7 +151,7 @@ class TestBytes:
 
     def test_messages_read_as_what_was_meant(self) -> None:
         written = onnx_messages.model(
-            [onnx_messages.Node("Op", ["x", "w"], ["y"], {"real": 0.5, "whole": -3, "many": (1, -1, 300)})],
+            [onnx_messages.OnnxNode("Op", ["x", "w"], ["y"], {"real": 0.5, "whole": -3, "many": (1, -1, 300)})],
             inputs=[onnx_messages.Tensor("x", onnx_messages.INT64, ("batch", 3))],
             outputs=[onnx_messages.Tensor("y", onnx_messages.FLOAT, ())],
             given=[onnx_messages.Tensor("w", onnx_messages.FLOAT, (70_000, 2))],

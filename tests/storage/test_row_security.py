@@ -12,7 +12,7 @@ from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.storage.corpus import collections
 from engram.storage.database import Database
@@ -39,7 +39,9 @@ def secured(application: Application, addresses: Servers, settings: Settings) ->
 
 
 def keyed(secured: Application, tenant: str) -> TestClient:
-    made = secured.access_keys.make(LOCAL, Wanted(name="own", scopes={"*": ["admin"]}, trusted=True), tenant)
+    made = secured.access_keys.make(
+        LOCAL, AccessKeyRequest(name="own", scopes={"*": ["admin"]}, trusted=True), tenant
+    )
     headers = {"authorization": f"Bearer {made.key}"}
     return TestClient(create_app(secured), raise_server_exceptions=False, headers=headers)
 

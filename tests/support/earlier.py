@@ -20,9 +20,9 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.providers.embedded.data_files import bundled
 from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, servers
-from engram.services.auth.access_key_service import Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.auth.tenants import Quotas
 from engram.storage.schema_revision import migrate
@@ -55,7 +55,7 @@ def fill(application: Application) -> None:
     application.runner.run_ready()
     scope = application.access.scope(COLLECTION)
     answer = application.serving.query(Query(text=QUESTION, scope=scope))
-    named = Named(answer.passages[0].sentences[0].sentence_id)
+    named = NamedSentence(answer.passages[0].sentences[0].sentence_id)
     expansions = [Expansion("facet", "birthplace, city, Poland")]
     verdict = Verdict(
         query_id=answer.query_id, scope=scope, supporting=[named], expansions=expansions, retrieval_success=True
@@ -66,7 +66,7 @@ def fill(application: Application) -> None:
     application.judges.set(scope, "careless", share=0.5)
     state.judge(application, COLLECTION, answer.query_id, (named.sentence_id or 0,), key="waits")
     application.access_keys.set_tenant("acme", Quotas(passages=10, jobs=2))
-    application.access_keys.make(LOCAL, Wanted(name="shop", scopes={"*": ["query", "judge"]}), "acme")
+    application.access_keys.make(LOCAL, AccessKeyRequest(name="shop", scopes={"*": ["query", "judge"]}), "acme")
 
 
 def rows(url: str) -> str:

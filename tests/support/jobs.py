@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from engram.runtime.container import Application
 from engram.services.jobs.job_runner import Runner
-from engram.services.jobs.work import Handler
+from engram.services.jobs.work import JobHandler
 
 
-def runner(application: Application, *, lease_seconds: float = 60.0, **instead: Handler) -> Runner:
+def runner(application: Application, *, lease_seconds: float = 60.0, **instead: JobHandler) -> Runner:
     """The application's, with these handlers instead of those of the kinds so called."""
     handlers = {kind: instead.get(kind.name, handler) for kind, handler in application.handlers.items()}
     return Runner(application.database, handlers, lease_seconds=lease_seconds)

@@ -17,7 +17,7 @@ from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow
 from engram.storage.database import Reader
 from engram.storage.retrieval import passage_candidates
-from engram.storage.retrieval.passage_candidates import Found
+from engram.storage.retrieval.passage_candidates import CandidatePassages
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
@@ -134,7 +134,7 @@ def matched(
     ids: Sequence[int],
     *,
     evolved: bool = False,
-) -> Found:
+) -> CandidatePassages:
     """How these passages, and no others, match the question, as a ranking reads it."""
     nowhere = np.zeros(reader.scalar("SELECT vector_dims(embedding) FROM passage LIMIT 1"), dtype=np.float32)
     focus = Focus(replace(collection, key_generation=int(evolved)), nowhere, use_memory=True)

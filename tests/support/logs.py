@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from engram.core.filter.state_replay import Step, Word
+from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, Memory, Support, Vector
-from engram.core.filter.steps import Saying, step
+from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, SentenceMemory, Support, Vector
+from engram.core.filter.steps import EventStatement, step
 
 DIMENSION = 6
 SENTENCES = range(1, 6)
@@ -70,8 +70,10 @@ class Verdict:
     def noise(self) -> tuple[float, float]:
         return 1.0 / self.confidence, 0.5 / self.confidence
 
-    def saying(self, frozen: Collection[str] = ()) -> Saying:
-        return Saying(self.event, self.targets, self.directions, self.noise, frozenset(frozen), self.examined)
+    def saying(self, frozen: Collection[str] = ()) -> EventStatement:
+        return EventStatement(
+            self.event, self.targets, self.directions, self.noise, frozenset(frozen), self.examined
+        )
 
 
 @st.composite
@@ -107,19 +109,19 @@ def logs(draw: st.DrawFn, most: int = 10) -> list[Verdict]:
 class Learned:
     """What a worker makes of a log, verdict by verdict."""
 
-    memories: dict[tuple[int, str], Memory]
+    memories: dict[tuple[int, str], SentenceMemory]
     supports: dict[tuple[int, int], Support]
     audit: list[Audit]
     contested: set[int]
 
-    def touched(self) -> dict[tuple[int, str], Memory]:
+    def touched(self) -> dict[tuple[int, str], SentenceMemory]:
         """The memories that a verdict moved."""
         return {key: memory for key, memory in self.memories.items() if memory.update_count}
 
 
 def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
     """Take the step of each verdict."""
-    found = Learned({key: Memory(*key, vector) for key, vector in BASES.items()}, {}, [], set())
+    found = Learned({key: SentenceMemory(*key, vector) for key, vector in BASES.items()}, {}, [], set())
     for one in log:
         moved = step(
             one.saying(frozen),
@@ -133,28 +135,28 @@ def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
     return found
 
 
-def memory_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[Step]:
+def memory_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[ReplayStep]:
     """As storage gives them: by sentence, sequence and channel. An event's id is its place in the order."""
     known = {one.event.id: one for one in log}
     rows = sorted(audit, key=lambda row: (row.sentence_id, row.event_id, row.channel))
     return [
-        Step(row.event_id, known[row.event_id].event, row, known[row.event_id].directions[row.channel])
+        ReplayStep(row.event_id, known[row.event_id].event, row, known[row.event_id].directions[row.channel])
         for row in rows
         if row.channel != RECALL
     ]
 
 
-def support_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[Step]:
+def support_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[ReplayStep]:
     """As storage gives them: by question, sentence and sequence."""
     known = {one.event.id: one.event for one in log}
-    steps = [Step(row.event_id, known[row.event_id], row) for row in audit if row.channel == RECALL]
+    steps = [ReplayStep(row.event_id, known[row.event_id], row) for row in audit if row.channel == RECALL]
     return sorted(steps, key=lambda step: (step.event.question_id, step.recorded.sentence_id, step.sequence))
 
 
-def words(log: Sequence[Verdict]) -> list[Word]:
+def words(log: Sequence[Verdict]) -> list[SentenceJudgement]:
     """As storage gives them: by question, sentence and sequence."""
     found = [
-        Word(one.event.question_id, sentence, one.event.id, one.event.id, one.event.judge, target)
+        SentenceJudgement(one.event.question_id, sentence, one.event.id, one.event.id, one.event.judge, target)
         for one in log
         for sentence, target in one.targets.items()
     ]

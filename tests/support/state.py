@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import FEATURES
-from engram.core.ranking.ranking_weights import Believed, Model
+from engram.core.ranking.ranking_weights import Model, PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query_plan import new_query_id
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.learning import learned_weights as weights
-from engram.storage.learning.learned_weights import Learned
+from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval.episodes import EpisodeRow
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
@@ -120,13 +120,13 @@ def prior_of(application: Application, name: str) -> RankingPrior:
 
 def learned_weights(
     application: Application, name: str, prior: str | None = None, model: Model = "ranking"
-) -> Learned | None:
+) -> LearnedWeights | None:
     """What the collection learned of a model from a prior, the application's own by default."""
     started = prior_of(application, name)
     own = {"ranking": started.of_ranking, "enough": started.of_enough}
     with application.database.read() as reader:
         target = collections.find(reader, name).id
-        return weights.find(reader, target, own[model] if prior is None else Believed(model, prior))
+        return weights.find(reader, target, own[model] if prior is None else PriorIdentity(model, prior))
 
 
 def weight_rows(
@@ -209,13 +209,13 @@ def judge(
     """Accept a verdict on sentences given by id; the rejected were looked at with probability ``examined``."""
     examined = more.pop("examined", 1.0)
     named: Mapping[str, Any] = {
-        "rejected": tuple(Named(sentence, examined=examined) for sentence in more.pop("rejected", ())),
-        "missed": tuple(Named(sentence) for sentence in more.pop("missed", ())),
+        "rejected": tuple(NamedSentence(sentence, examined=examined) for sentence in more.pop("rejected", ())),
+        "missed": tuple(NamedSentence(sentence) for sentence in more.pop("missed", ())),
     }
     verdict = Verdict(
         query_id=query_id,
         scope=application.access.scope(name),
-        supporting=tuple(Named(sentence_id=sentence) for sentence in supporting),
+        supporting=tuple(NamedSentence(sentence_id=sentence) for sentence in supporting),
         **named,
         **more,
     )

@@ -8,11 +8,11 @@ from uuid import uuid4
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import Exploring, as_asked
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
+from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.support import past, state, undo
 
@@ -73,11 +73,11 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
     answer = application.ask.query(Query(text=QUESTIONS[0], scope=scope))
     passage = answer.passages[0]
     sentence = passage.sentences[0]
-    by_id = Verdict(query_id=answer.query_id, scope=scope, supporting=(Named(sentence.sentence_id),))
+    by_id = Verdict(query_id=answer.query_id, scope=scope, supporting=(NamedSentence(sentence.sentence_id),))
     by_words = Verdict(
         query_id=answer.query_id,
         scope=scope,
-        supporting=(Named(passage_id=passage.passage_id, text=sentence.text),),
+        supporting=(NamedSentence(passage_id=passage.passage_id, text=sentence.text),),
         supporting_passages=("warsaw",),
         expansions=UNITS,
         retrieval_success=True,
@@ -95,14 +95,16 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
     """Sessions that end by themselves, by their caller and before their time; one is judged, and then erased."""
     sessions = application.sessions
     chain = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
-    how = Asked(top_k=2, threshold=1.0, learn=True)
+    how = SessionRequest(top_k=2, threshold=1.0, learn=True)
     ended = sessions.start(scope, NewSession(question=chain, planner="pool", asked=how))
     read = sessions.wait(scope, ended)
     sessions.progress(scope, ended, 1)
     sentence = read.evidence[0].sentence_id
-    sessions.go_on(scope, ended, "Which sea is in the north?", [Named(sentence)])
+    sessions.go_on(scope, ended, "Which sea is in the north?", [NamedSentence(sentence)])
     sessions.wait(scope, ended)
-    verdict = Verdict(query_id=ended, scope=scope, supporting=[Named(one.sentence_id) for one in read.evidence])
+    verdict = Verdict(
+        query_id=ended, scope=scope, supporting=[NamedSentence(one.sentence_id) for one in read.evidence]
+    )
     application.teacher.judge(scope, sessions.state(scope, ended), verdict, uuid4().hex, wait=True)
     sessions.cancel(scope, sessions.start(scope, NewSession(question=chain)))
     held = {one.passage_id for one in read.passages}

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from engram.api.request_principal import asker, client
 from engram.context.errors import EngramError, InvalidRequestError
-from engram.services.maintenance.audit_recording import ActsService, Doing
+from engram.services.maintenance.audit_recording import ActsService, PendingAct
 from engram.telemetry.request_id import current
 
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -54,7 +54,7 @@ def recorded(name: str, handle: Handle) -> Handle:
     async def run(request: Request) -> Response:
         acts: ActsService = request.app.state.services.acts
         principal, url = asker(request.scope), request.url
-        doing = Doing(
+        doing = PendingAct(
             principal=principal.name,
             tenant=principal.tenant,
             client=client(request.scope),

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from engram.api.audit_recorder import is_act, recorded
-from engram.api.work_threads import Aside
+from engram.api.work_threads import WorkThreads
 from engram.context.errors import InvalidRequestError
 
 LARGE_BYTES = 64 * 1024
@@ -24,7 +24,7 @@ AT_ONCE = 2
 MAX_VALUES = 20_000
 """Values in a JSON body, keys not counted. The longest verdict has some 10,000."""
 
-BODIES = Aside("engram-bodies", AT_ONCE)
+BODIES = WorkThreads("engram-bodies", AT_ONCE)
 """What reads them."""
 
 

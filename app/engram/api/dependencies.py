@@ -14,18 +14,18 @@ from starlette.concurrency import run_in_threadpool
 
 from engram.api.authentication_middleware import PRINCIPAL
 from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
-from engram.api.service_access import Services
-from engram.api.work_threads import Aside
+from engram.api.service_access import ApiServices
+from engram.api.work_threads import WorkThreads
 from engram.context import deadline
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ANYWHERE
 from engram.providers.llm import token_meter
 from engram.services.auth.quotas import Taken
-from engram.services.auth.scope import LOCAL, AccessService, ById, Opening, Principal, Scope
+from engram.services.auth.scope import LOCAL, AccessService, ById, CollectionOpening, Principal, Scope
 
 
-async def _services(request: Request) -> Services:
-    services: Services = request.app.state.services
+async def _services(request: Request) -> ApiServices:
+    services: ApiServices = request.app.state.services
     return services
 
 
@@ -65,13 +65,13 @@ def _checked(key: str) -> str:
     return key
 
 
-async def _answering(request: Request) -> Aside:
-    answering: Aside = request.app.state.answering
+async def _answering(request: Request) -> WorkThreads:
+    answering: WorkThreads = request.app.state.answering
     return answering
 
 
-App = Annotated[Services, Depends(_services)]
-Answering = Annotated[Aside, Depends(_answering)]
+App = Annotated[ApiServices, Depends(_services)]
+Answering = Annotated[WorkThreads, Depends(_answering)]
 
 
 async def timed(app: App) -> None:
@@ -90,7 +90,7 @@ NEED = "engram.need"
 """Where what a route needs stands in a request's ASGI scope."""
 
 
-class Needs:
+class RequiredScope:
     """What a route needs of whoever asks there: the one place where a route says so, among its ``dependencies``.
 
     Routes that name a collection need it there: whatever resolves the collection asks for it.
@@ -124,7 +124,7 @@ def needs(scope: str, *, everywhere: bool = False, takes: Taken | None = None) -
 
     ``takes`` is what a request there counts as towards the quotas of its tenant.
     """
-    found: params.Depends = Depends(Needs(scope, everywhere=everywhere, takes=takes))
+    found: params.Depends = Depends(RequiredScope(scope, everywhere=everywhere, takes=takes))
     return found
 
 
@@ -149,7 +149,7 @@ Anywhere = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class At(Generic[I]):
+class ResourceAccess(Generic[I]):
     """What is asked for by its id, and the collection that holds it."""
 
     id: I
@@ -157,7 +157,7 @@ class At(Generic[I]):
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class CollectionAccess:
     """Who looks for something by its id, what for, and in which collection if it says so."""
 
     access: AccessService
@@ -165,37 +165,37 @@ class Looking:
     need: str
     collection: str | None
 
-    def at(self, what: ById, identity: I) -> At[I]:
+    def at(self, what: ById, identity: I) -> ResourceAccess[I]:
         """Where it is."""
         if self.collection is None:
-            return At(identity, self.access.holding(what, identity, self.asker, self.need))
-        return At(identity, self.access.asked(self.collection, self.asker, self.need))
+            return ResourceAccess(identity, self.access.holding(what, identity, self.asker, self.need))
+        return ResourceAccess(identity, self.access.asked(self.collection, self.asker, self.need))
 
 
-async def _looking(app: App, asker: Asker, need: Need, collection: Anywhere = None) -> Looking:
-    return Looking(app.access, asker, need, collection)
+async def _looking(app: App, asker: Asker, need: Need, collection: Anywhere = None) -> CollectionAccess:
+    return CollectionAccess(app.access, asker, need, collection)
 
 
-By = Annotated[Looking, Depends(_looking)]
+By = Annotated[CollectionAccess, Depends(_looking)]
 
 
-def _job_at(looking: By, job_id: UUID) -> At[UUID]:
+def _job_at(looking: By, job_id: UUID) -> ResourceAccess[UUID]:
     return looking.at("job", job_id)
 
 
-def _query_at(looking: By, query_id: UUID) -> At[UUID]:
+def _query_at(looking: By, query_id: UUID) -> ResourceAccess[UUID]:
     return looking.at("query", query_id)
 
 
-def _session_at(looking: By, session_id: UUID) -> At[UUID]:
+def _session_at(looking: By, session_id: UUID) -> ResourceAccess[UUID]:
     return looking.at("session", session_id)
 
 
-def _verdict_at(looking: By, feedback_id: EventId) -> At[int]:
+def _verdict_at(looking: By, feedback_id: EventId) -> ResourceAccess[int]:
     return looking.at("verdict", feedback_id)
 
 
-async def opening_at(app: Services, asker: Principal, need: str) -> Callable[[str], Opening]:
+async def opening_at(app: ApiServices, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
     """How the asker comes by a collection that need not exist yet, within what its tenant may put anywhere."""
     room = None if asker is LOCAL else await run_in_threadpool(app.quotas.room, asker)
     return lambda name: replace(app.access.opening(name, asker, need), room=room)
@@ -205,28 +205,28 @@ def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
     return app.access.asked(name, asker, need)
 
 
-class InBody(Protocol):
+class BodyCollection(Protocol):
     """A body that names a collection."""
 
     @property
     def collection(self) -> str: ...
 
 
-B = TypeVar("B", bound=InBody)
+B = TypeVar("B", bound=BodyCollection)
 
 
-class MayNameOne(Protocol):
+class OptionalCollection(Protocol):
     """A body that may name a collection."""
 
     @property
     def collection(self) -> str | None: ...
 
 
-M = TypeVar("M", bound=MayNameOne)
+M = TypeVar("M", bound=OptionalCollection)
 
 
 @dataclass(frozen=True, slots=True)
-class PostedTo(Generic[M]):
+class PostedToSession(Generic[M]):
     """A body for a session, and the collection that holds that, or that the body names."""
 
     id: UUID
@@ -234,12 +234,14 @@ class PostedTo(Generic[M]):
     scope: Scope
 
 
-def posted_to_session(model: type[M]) -> Callable[..., PostedTo[M]]:
+def posted_to_session(model: type[M]) -> Callable[..., PostedToSession[M]]:
     """A dependency that reads the body, once, and finds the session of the path."""
 
-    def read(app: App, asker: Asker, need: Need, session_id: UUID, body: M) -> PostedTo[M]:
-        return PostedTo(
-            session_id, body, Looking(app.access, asker, need, body.collection).at("session", session_id).scope
+    def read(app: App, asker: Asker, need: Need, session_id: UUID, body: M) -> PostedToSession[M]:
+        return PostedToSession(
+            session_id,
+            body,
+            CollectionAccess(app.access, asker, need, body.collection).at("session", session_id).scope,
         )
 
     read.__annotations__["body"] = model  # where FastAPI looks
@@ -247,43 +249,43 @@ def posted_to_session(model: type[M]) -> Callable[..., PostedTo[M]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted(Generic[B]):
+class PostedBody(Generic[B]):
     """A body, and the collection that it names."""
 
     body: B
     scope: Scope
 
 
-def posted(model: type[B]) -> Callable[..., Posted[B]]:
+def posted(model: type[B]) -> Callable[..., PostedBody[B]]:
     """A dependency that reads the body, once, and resolves the collection that it names."""
 
-    def read(app: App, asker: Asker, need: Need, body: B) -> Posted[B]:
-        return Posted(body, app.access.asked(body.collection, asker, need))
+    def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
+        return PostedBody(body, app.access.asked(body.collection, asker, need))
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
 
 
-def posted_often(model: type[B]) -> Callable[..., Awaitable[Posted[B]]]:
+def posted_often(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:
     """As ``posted``, without looking the collection up where this process has done so before.
 
     For a route that can do with a scope of then: see ``AccessService.remembered``.
     """
 
-    async def read(app: App, asker: Asker, need: Need, body: B) -> Posted[B]:
+    async def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
         scope = app.access.remembered(body.collection, asker, need)
         if scope is None:
             scope = await run_in_threadpool(app.access.asked, body.collection, asker, need)
-        return Posted(body, scope)
+        return PostedBody(body, scope)
 
     read.__annotations__["body"] = model
     return read
 
 
-JobAt = Annotated[At[UUID], Depends(_job_at)]
-QueryAt = Annotated[At[UUID], Depends(_query_at)]
-SessionAt = Annotated[At[UUID], Depends(_session_at)]
-VerdictAt = Annotated[At[int], Depends(_verdict_at)]
+JobAt = Annotated[ResourceAccess[UUID], Depends(_job_at)]
+QueryAt = Annotated[ResourceAccess[UUID], Depends(_query_at)]
+SessionAt = Annotated[ResourceAccess[UUID], Depends(_session_at)]
+VerdictAt = Annotated[ResourceAccess[int], Depends(_verdict_at)]
 QueryScope = Annotated[Scope, Depends(_in_query)]
 PathScope = Annotated[Scope, Depends(_in_path)]
 RequiredKey = Annotated[str, Depends(_required_key)]

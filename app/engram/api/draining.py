@@ -8,7 +8,7 @@ from engram.api import problems
 from engram.context.errors import UnavailableError
 
 
-class Drain:
+class DrainMiddleware:
     """Answers 503 to requests that are cancelled, as those are that outlive the grace of a process told to end."""
 
     def __init__(self, app: ASGIApp) -> None:

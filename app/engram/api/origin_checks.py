@@ -41,14 +41,14 @@ def listed(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedOrigins:
     """Names the service goes by, "*" for any, and foreign origins that may write."""
 
     hosts: frozenset[str]
     origins: frozenset[str]
 
     @classmethod
-    def by(cls, host: str, hosts: str, origins: str) -> "Allowed":
+    def by(cls, host: str, hosts: str, origins: str) -> "AllowedOrigins":
         """As configured: besides ``hosts``, the names of this machine and the address that is listened on."""
         return cls(listed(hosts) | LOOPBACK | {host.lower()}, listed(origins))
 
@@ -65,7 +65,7 @@ class Allowed:
 class Origins:
     """Refuses requests that a foreign page has a browser send, and marks every answer as none for a page."""
 
-    def __init__(self, app: ASGIApp, allowed: Allowed) -> None:
+    def __init__(self, app: ASGIApp, allowed: AllowedOrigins) -> None:
         self._app = app
         self._allowed = allowed
 

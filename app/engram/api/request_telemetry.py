@@ -14,7 +14,7 @@ NO_ROUTE = "none"
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
-class Observed:
+class TelemetryMiddleware:
     """Goes around everything else, so that what is refused is told of as well."""
 
     def __init__(self, app: ASGIApp) -> None:

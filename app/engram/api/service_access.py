@@ -46,7 +46,7 @@ from engram.services.sessions.session_feedback import Teacher
 from engram.services.sessions.session_service import SessionService
 
 
-class Services(Protocol):
+class ApiServices(Protocol):
     """The use cases that routes call."""
 
     @property

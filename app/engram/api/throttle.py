@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engram.api import console_files, problems
 from engram.api.request_principal import asker, client
-from engram.api.work_threads import Aside
+from engram.api.work_threads import WorkThreads
 from engram.context.errors import TooManyRequestsError, UnavailableError
-from engram.core.auth.token_bucket import Taken
+from engram.core.auth.token_bucket import TokenGrant
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import LOCAL
 from engram.telemetry import metrics
@@ -31,7 +31,7 @@ ASKING_AT_ONCE = 8
 """Threads that ask Redis."""
 BUSY_SECONDS = 2
 """When to come again after a refusal that does not know better."""
-_ASKING = Aside("engram-rates", ASKING_AT_ONCE)
+_ASKING = WorkThreads("engram-rates", ASKING_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _has_body(scope: Scope) -> bool:
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
-def _headers(rates: Rates, taken: Taken) -> Mapping[str, str]:
+def _headers(rates: Rates, taken: TokenGrant) -> Mapping[str, str]:
     """By the IETF's draft on RateLimit header fields: the bucket as quota, the time it fills in as window."""
     return {
         "ratelimit-policy": f'"requests";q={int(rates.burst)};w={math.ceil(rates.burst / rates.rate)}',

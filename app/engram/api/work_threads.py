@@ -10,7 +10,7 @@ from anyio.lowlevel import RunVar
 T = TypeVar("T")
 
 
-class Aside:
+class WorkThreads:
     """Does work beside the event loop, on which every other request waits; what is too much waits in its turn."""
 
     def __init__(self, name: str, at_once: int) -> None:

@@ -54,10 +54,10 @@ def keygen(
     as_json: JsonOption = False,
 ) -> None:
     """Make an access key and print it, this once: what the service keeps is only its hash."""
-    from engram.services.auth.access_key_service import Wanted
+    from engram.services.auth.access_key_service import AccessKeyRequest
     from engram.services.auth.scope import LOCAL
 
-    wanted = Wanted(
+    wanted = AccessKeyRequest(
         name=name,
         scopes=_scopes(scopes or ["query", "read", "ingest", "judge"]),
         judge=judge,

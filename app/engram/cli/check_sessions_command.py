@@ -26,7 +26,14 @@ def check_sessions(
     from engram.context.errors import InvalidRequestError
     from engram.evaluation.harness import open_harness
     from engram.evaluation.run_progress import progress, steps, ticks
-    from engram.evaluation.session_questions import HALVES, Outcome, check, load_questions, manual, summaries
+    from engram.evaluation.session_questions import (
+        HALVES,
+        QuestionOutcome,
+        check,
+        load_questions,
+        manual,
+        summaries,
+    )
     from engram.evaluation.session_questions import as_json as all_of_it
 
     named = half.replace("-", " ")
@@ -35,7 +42,7 @@ def check_sessions(
     every = load_questions()
     chosen = [question for question in every if named in ("both", question.half)]
     corpora = {"sample": load_dataset(Path("sample")), "manual": manual(every)}
-    outcomes: list[Outcome] = []
+    outcomes: list[QuestionOutcome] = []
     with engine(Settings()) as (services, _), progress(err()) as bars:
         for name, dataset in corpora.items():
             questions = [question for question in chosen if question.corpus == name]

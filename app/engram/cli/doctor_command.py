@@ -11,7 +11,7 @@ from engram.cli.terminal import RUN, JsonOption, cli, say, say_json, settings
 
 if TYPE_CHECKING:
     from engram.runtime.container import Application
-    from engram.services.maintenance.doctor_checks import Finding
+    from engram.services.maintenance.doctor_checks import CheckResult
 
 SIGNS = {"ok": "ok", "warning": "look", "wrong": "WRONG"}
 
@@ -37,14 +37,14 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _learned(services: "Application") -> "Iterator[Finding]":
+def _learned(services: "Application") -> "Iterator[CheckResult]":
     """What a replay of each collection's log says."""
-    from engram.services.maintenance.doctor_checks import Finding
+    from engram.services.maintenance.doctor_checks import CheckResult
 
     for report in services.verify.every(1):
         name = report.collection
         if report.clean:
-            yield Finding("learned", "ok", f"{name} follows from its log")
+            yield CheckResult("learned", "ok", f"{name} follows from its log")
         else:
             said = f"{name} differs from its log in {report.difference_count} places"
-            yield Finding("learned", "wrong", said, f"engram verify {name}")
+            yield CheckResult("learned", "wrong", said, f"engram verify {name}")

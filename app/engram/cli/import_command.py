@@ -26,7 +26,7 @@ from engram.context.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from engram.importing.converter import Converter
-    from engram.importing.folder import Source
+    from engram.importing.folder import SourceFile
 
 PAGE = 1_000
 SIZE = 1_200  # as engram.importing.chunks, which only this command needs to import
@@ -96,7 +96,7 @@ class _Read:
 
 
 def _write(
-    lines: IO[bytes], source: "Source", converter: "Converter", read: _Read, size: int, overlap: int
+    lines: IO[bytes], source: "SourceFile", converter: "Converter", read: _Read, size: int, overlap: int
 ) -> None:
     """Write a file's passages, all or none."""
     from engram.importing.documents import UnreadableError

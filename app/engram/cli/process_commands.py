@@ -30,7 +30,7 @@ def up(
     """Start everything on this machine: Postgres, Redis, migrations, API, worker. Ctrl-C stops it all."""
     from engram.runtime import launcher
 
-    sys.exit(launcher.run(settings(), sample=sample, crew=launcher.Crew(api, workers)))
+    sys.exit(launcher.run(settings(), sample=sample, crew=launcher.ProcessCounts(api, workers)))
 
 
 @cli.command(rich_help_panel=RUN)

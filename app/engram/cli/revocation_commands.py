@@ -22,7 +22,7 @@ from engram.cli.terminal import (
 from engram.context.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from engram.services.revocation.verification_findings import Report
+    from engram.services.revocation.verification_findings import VerificationReport
 
 
 @cli.command(rich_help_panel=LEARNT)
@@ -95,7 +95,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _print(report: "Report") -> None:
+def _print(report: "VerificationReport") -> None:
     verdict = "follows from the log" if report.clean else f"{report.difference_count} differences"
     say(f"{report.collection}: {verdict}")
     width = max(len(table.table) for table in report.tables)

@@ -19,11 +19,11 @@ from engram.core.ranking.profiles import ProfileName
 from engram.evaluation import adapt_table
 from engram.evaluation.dataset import Dataset, Question
 from engram.evaluation.finished_phases import Phase, Phases
-from engram.evaluation.harness import Arm
+from engram.evaluation.harness import QueryArm
 from engram.evaluation.learning_turns import harness_of
 from engram.evaluation.learning_variations import Variation
 from engram.evaluation.protocols import Run, measure
-from engram.evaluation.retrieval_metrics import Observation, Scored, score
+from engram.evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
 from engram.evaluation.run_options import SCOPES, Way
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.query import Memory, Strategy
@@ -40,11 +40,11 @@ VARIATIONS: Mapping[Way, Variation] = {
 PROFILES: Mapping[Way, ProfileName] = {"supported": "default", "published": "paper", "ungated": "default"}
 """Of the judged episode: it decides whether units are credited to supported or to all retrieved passages."""
 
-Rows = Mapping[str, Scored]
+Rows = Mapping[str, QuestionScores]
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class AdaptationSplit:
     """The questions that keys are adapted to, and the groups that are measured."""
 
     adapted: list[Question]
@@ -69,7 +69,7 @@ def split(
     fraction: float,
     seed: int,
     vectors: Mapping[str, NDArray[np.float32]],
-) -> Split:
+) -> AdaptationSplit:
     """Adapt to a fraction of the expandable questions, at least one; a larger fraction's include a smaller one's.
 
     Args:
@@ -88,7 +88,7 @@ def split(
         near = [question for question in sharing if np.max(asked @ vectors[question.id]) >= NEAR_COSINE]
     others = [question for question in rest if not question.relevant & covered]
     groups = dict(zip(adapt_table.GROUPS, (adapted, near, sharing, others), strict=True))
-    return Split(adapted, {name: group for name, group in groups.items() if group})
+    return AdaptationSplit(adapted, {name: group for name, group in groups.items() if group})
 
 
 def vectors(run: Run) -> dict[str, NDArray[np.float32]]:
@@ -143,7 +143,14 @@ def base(run: Run, retriever: Strategy, asked: Sequence[Question]) -> Rows:
 
 
 def _evolved(
-    run: Run, way: Way, of_split: Split, fraction: float, seed: int, asked: Sequence[Question], *, priced: bool
+    run: Run,
+    way: Way,
+    of_split: AdaptationSplit,
+    fraction: float,
+    seed: int,
+    asked: Sequence[Question],
+    *,
+    priced: bool,
 ) -> tuple[dict[Strategy, Rows], list[Phase]]:
     """All questions with the keys that a way evolves; and what queries cost then, if that is wanted."""
     variation = VARIATIONS[way]
@@ -194,7 +201,7 @@ def teach(
     harness = harness_of(run, variation)
     harness.reset()
     step = run.begin(label, len(adapted))
-    arm = Arm(PROFILES[way], "off", strategy="dense")
+    arm = QueryArm(PROFILES[way], "off", strategy="dense")
     for question in adapted:
         answer, _ = harness.ask(question, arm)
         verdict = Verdict(
@@ -210,14 +217,14 @@ def teach(
     harness.services.evolve.evolve(harness.scope)
 
 
-def _paid(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[Observation]]:
+def _paid(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[QuestionResult]]:
     """Every question by base keys, by evolved keys and expanded, whichever comes first changing with each."""
     ways = {
         adapt_table.BASE: (arm_of(run, retriever, "off"), False),
         adapt_table.EVOLVED: (arm_of(run, retriever, "read"), False),
         adapt_table.EXPANDED: (arm_of(run, retriever, "off"), True),
     }
-    seen: dict[str, list[Observation]] = {keys: [] for keys in ways}
+    seen: dict[str, list[QuestionResult]] = {keys: [] for keys in ways}
     step = run.begin(f"{retriever}: what a query costs", len(adapted))
     for at, question in enumerate(adapted):
         first = at % len(adapt_table.PRICED)
@@ -229,7 +236,7 @@ def _paid(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[st
     return seen
 
 
-def _ask(run: Run, label: str, questions: Sequence[Question], arm: Arm) -> tuple[Scored, ...]:
+def _ask(run: Run, label: str, questions: Sequence[Question], arm: QueryArm) -> tuple[QuestionScores, ...]:
     return tuple(score(measure(run, label, questions, lambda question: run.harness.ask(question, arm)[1])))
 
 
@@ -239,10 +246,10 @@ def store_of(run: Run, asked: Iterable[Question], **parameters: Any) -> Phases:
     )
 
 
-def arm_of(run: Run, retriever: Strategy, memory: Memory) -> Arm:
+def arm_of(run: Run, retriever: Strategy, memory: Memory) -> QueryArm:
     """Hops are ended by ``--sufficiency`` where there are any."""
     sufficiency = run.options.sufficiency if retriever == "graph" else None
-    return Arm(run.options.profile, memory, sufficiency, strategy=retriever)
+    return QueryArm(run.options.profile, memory, sufficiency, strategy=retriever)
 
 
 def _turn(keys: str) -> int:
@@ -253,7 +260,7 @@ def by_id(phase: Phase) -> Rows:
     return {row.id: row for row in phase.rows}
 
 
-def _grouped(name: str, of_split: Split, turn: int, seed: int, rows: Rows) -> list[Phase]:
+def _grouped(name: str, of_split: AdaptationSplit, turn: int, seed: int, rows: Rows) -> list[Phase]:
     return [
         Phase(name, group, turn, seed, tuple(rows[question.id] for question in questions))
         for group, questions in of_split.groups.items()

@@ -5,7 +5,7 @@ An arm names a retriever, the share of questions that was adapted to, and the ke
 
 from collections.abc import Sequence
 
-from engram.evaluation.report_table import Line, cell
+from engram.evaluation.report_table import TableLine, cell
 
 ADAPTED = "adapted"
 NEAR = "near"
@@ -48,7 +48,7 @@ def headings(metric: str) -> list[str]:
     return [METRICS[metric], *GROUPS]
 
 
-def rows(lines: Sequence[Line], metric: str) -> list[list[str]]:
+def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     """How many questions the groups have at each fraction, then for each arm that learned, before -> after."""
     found = {(line.arm, line.group): line for line in lines}
     arms = list(dict.fromkeys(line.arm for line in lines if line.turn and line.group != PRICE))
@@ -63,14 +63,14 @@ def rows(lines: Sequence[Line], metric: str) -> list[list[str]]:
     return [*counts.values(), *figures]
 
 
-def prices(lines: Sequence[Line]) -> dict[str, str]:
+def prices(lines: Sequence[TableLine]) -> dict[str, str]:
     """Arm -> nDCG@10 and milliseconds of the questions of ``PRICE``; a retriever's ``PRICED`` side by side."""
     found = {line.arm: line.values for line in lines if line.group == PRICE}
     arms = [_with(name, keys) for name in dict.fromkeys(map(before, found)) for keys in PRICED]
     return {name: f"{cell(found[name], METRIC)}, {cell(found[name], 'ms')}" for name in arms if name in found}
 
 
-def price_rows(lines: Sequence[Line]) -> list[list[str]]:
+def price_rows(lines: Sequence[TableLine]) -> list[list[str]]:
     """A row for each retriever and share, a column for each of ``PRICED``."""
     priced = prices(lines)
     return [
@@ -84,9 +84,9 @@ def _with(name: str, keys: str) -> str:
     return ", ".join([*name.split(", ")[:2], keys])
 
 
-def _count(line: Line | None) -> str:
+def _count(line: TableLine | None) -> str:
     return str(line.questions) if line else ""
 
 
-def _change(metric: str, old: Line | None, new: Line | None) -> str:
+def _change(metric: str, old: TableLine | None, new: TableLine | None) -> str:
     return f"{cell(old.values, metric)} -> {cell(new.values, metric)}" if old and new else ""

@@ -12,13 +12,20 @@ from functools import cache
 from typing import Any
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import FORMAT_WEIGHT, FormatError, Observation, Turn, read_turn, reward
+from engram.core.knowledge.agent_turns import (
+    FORMAT_WEIGHT,
+    AgentObservation,
+    AgentTurn,
+    FormatError,
+    read_turn,
+    reward,
+)
 from engram.evaluation import answer_marking
 from engram.providers.language import Language, PassageText, load_language
 from engram.providers.llm import agent_prompts
-from engram.services.facts.agent_memory import Memory
-from engram.services.facts.agent_play import Change, Outcome, Play, begin, carry_out, missed, observe
-from engram.services.facts.grounding import Document, Grounded, grounded
+from engram.services.facts.agent_memory import AgentMemory
+from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, missed, observe
+from engram.services.facts.grounding import GroundedFacts, StreamDocument, grounded
 
 Info = dict[str, Any]
 
@@ -61,11 +68,11 @@ class GraphMemoryEnvironment:
         self.format_weight = format_weight
         self.language = _rules() if language is None else language
         self._play: Play | None = None
-        self._documents: Sequence[Document] = ()
+        self._documents: Sequence[StreamDocument] = ()
         self._answers: tuple[str, ...] = ()
         self._valid = True
         self._ended = False
-        self._outcome: Outcome | None = None
+        self._outcome: TurnOutcome | None = None
 
     @property
     def system_prompt(self) -> str:
@@ -73,7 +80,7 @@ class GraphMemoryEnvironment:
         return agent_prompts.system(insert_only=self.insert_only)
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> AgentMemory:
         """What the agent holds.
 
         Raises:
@@ -82,7 +89,7 @@ class GraphMemoryEnvironment:
         return self._playing().memory
 
     @property
-    def observation(self) -> Observation:
+    def observation(self) -> AgentObservation:
         """What the agent sees, in its parts.
 
         Raises:
@@ -91,7 +98,7 @@ class GraphMemoryEnvironment:
         return observe(self._playing(), self.document)
 
     @property
-    def document(self) -> Document | None:
+    def document(self) -> StreamDocument | None:
         """The current document; None once the last went by."""
         play = self._playing()
         return self._documents[play.at] if play.at < len(self._documents) else None
@@ -166,7 +173,7 @@ class GraphMemoryEnvironment:
         self._play = self._outcome.play
         return self._given(turn)
 
-    def _given(self, turn: Turn | None, error: str | None = None) -> tuple[str, float, bool, bool, Info]:
+    def _given(self, turn: AgentTurn | None, error: str | None = None) -> tuple[str, float, bool, bool, Info]:
         play, info = self._playing(), self._info(turn, error)
         answered = self._outcome is not None and self._outcome.answer is not None
         truncated = not answered and play.turn > play.turns
@@ -187,7 +194,7 @@ class GraphMemoryEnvironment:
         shown = "" if self._ended else self._shown()
         return shown, worth, answered, truncated, info | {"tokens": len(shown) // 4}
 
-    def _info(self, turn: Turn | None, error: str | None = None) -> Info:
+    def _info(self, turn: AgentTurn | None, error: str | None = None) -> Info:
         play, outcome = self._playing(), self._outcome
         return {
             "turn": play.turn,
@@ -218,16 +225,16 @@ class GraphMemoryEnvironment:
             raise InvalidRequestError("There is no play: call reset.")
         return self._play
 
-    def _insert(self, text: str, document: Document) -> Grounded:
+    def _insert(self, text: str, document: StreamDocument) -> GroundedFacts:
         return grounded(text, document, self.language)
 
-    def _update(self, text: str, document: Document, memory: Memory) -> Change:
+    def _update(self, text: str, document: StreamDocument, memory: AgentMemory) -> Change:
         return Change(self._insert(text, document))
 
-    def _document(self, number: int, text: Text) -> Document:
+    def _document(self, number: int, text: Text) -> StreamDocument:
         sentences: Sequence[str] = text.sentences
         if not sentences:
             (analysed,) = self.language.analyse_passages([PassageText(text.title, text.text)])
             sentences = [one.text for one in analysed]
         keyed = [(f"{number}.{at}", sentence) for at, sentence in enumerate(sentences)]
-        return Document(str(number), text.title, keyed)
+        return StreamDocument(str(number), text.title, keyed)

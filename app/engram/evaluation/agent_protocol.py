@@ -15,7 +15,7 @@ from typing import Any
 from rich.table import Table
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import Turn, written
+from engram.core.knowledge.agent_turns import AgentTurn, written
 from engram.core.knowledge.linearise import count_tokens
 from engram.evaluation import answer_marking
 from engram.evaluation.agent_environment import GraphMemoryEnvironment, Text
@@ -116,7 +116,7 @@ class PlayedReport:
 def policies(language: Language) -> Mapping[str, Policy]:
     """Those that are programs, by name."""
 
-    def playing(keep: Callable[[GraphMemoryEnvironment], Turn]) -> Policy:
+    def playing(keep: Callable[[GraphMemoryEnvironment], AgentTurn]) -> Policy:
         def policy(env: GraphMemoryEnvironment) -> str:
             if env.document is not None and "insert" in env.play.offered:
                 return written(keep(env))
@@ -124,11 +124,11 @@ def policies(language: Language) -> Mapping[str, Policy]:
 
         return policy
 
-    def everything(env: GraphMemoryEnvironment) -> Turn:
+    def everything(env: GraphMemoryEnvironment) -> AgentTurn:
         assert env.document is not None  # noqa: S101 - as the caller has seen
         return rule_agent.insert_all(env.document)
 
-    def relevant(env: GraphMemoryEnvironment) -> Turn:
+    def relevant(env: GraphMemoryEnvironment) -> AgentTurn:
         assert env.document is not None  # noqa: S101 - as the caller has seen
         return rule_agent.insert_relevant(env.play, env.document, language)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.knowledge.alignment import Node, align
+from engram.core.knowledge.alignment import CandidateEntity, align
 from engram.core.knowledge.triples import Triple
 from engram.evaluation.dataset import Dataset
 from engram.evaluation.dataset_files import existing, find, json_lines
@@ -25,7 +25,7 @@ DELTAS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class TopicMention:
     """What a lead calls the topic of its passage.
 
     Attributes:
@@ -37,7 +37,7 @@ class Named:
     passages: tuple[str, ...]
 
 
-def named_otherwise(folder: Path, dataset: Dataset, facts: Facts) -> list[Named]:
+def named_otherwise(folder: Path, dataset: Dataset, facts: Facts) -> list[TopicMention]:
     """The topics that their leads call something else than the title, each in the first question that gave it.
 
     Neighbourhoods are the questions' ``metadata.context_ids``; a passage that no question gave is left out.
@@ -54,12 +54,12 @@ def named_otherwise(folder: Path, dataset: Dataset, facts: Facts) -> list[Named]
     for body in dataset.passages:
         for fact in facts.get(body["id"], ())[:1]:  # the lead's name comes first
             if fact.predicate == "also known as" and fact.kind == "entity" and body["id"] in given:
-                named.append(Named(fact.object, body["id"], given[body["id"]]))
+                named.append(TopicMention(fact.object, body["id"], given[body["id"]]))
     return named
 
 
 def by_delta(
-    named: Sequence[Named], dataset: Dataset, embedder: Embedder, deltas: Sequence[float] = DELTAS
+    named: Sequence[TopicMention], dataset: Dataset, embedder: Embedder, deltas: Sequence[float] = DELTAS
 ) -> dict[str, dict[str, Any]]:
     """Precision and recall at each delta, with the agreement of names and by similarity alone."""
     titles = {body["id"]: body["title"] or "" for body in dataset.passages}
@@ -77,14 +77,18 @@ def by_delta(
     return rows
 
 
-_Trial = tuple[str, Any, list[int], list[Node], int | None]
+_Trial = tuple[str, Any, list[int], list[CandidateEntity], int | None]
 
 
-def _trials(named: Sequence[Named], titles: Mapping[str, str], vectors: Mapping[str, Any]) -> Iterator[_Trial]:
+def _trials(
+    named: Sequence[TopicMention], titles: Mapping[str, str], vectors: Mapping[str, Any]
+) -> Iterator[_Trial]:
     """Each name with the titles around it, and without its own."""
     for one in named:
         nodes = [
-            Node(place, tuple(map(normalise_entity, title_entities(titles[p]))), None, vectors[titles[p]])
+            CandidateEntity(
+                place, tuple(map(normalise_entity, title_entities(titles[p]))), None, vectors[titles[p]]
+            )
             for place, p in enumerate(one.passages)
             if titles[p]
         ]
@@ -94,7 +98,7 @@ def _trials(named: Sequence[Named], titles: Mapping[str, str], vectors: Mapping[
         yield key, vectors[one.name], near, [node for node in nodes if node.id != own], None
 
 
-def _nearest(vector: Any, nodes: Sequence[Node], delta: float) -> int | None:
+def _nearest(vector: Any, nodes: Sequence[CandidateEntity], delta: float) -> int | None:
     if not nodes:
         return None
     similarities = np.stack([node.vector for node in nodes]) @ vector

@@ -11,9 +11,9 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.evaluation import answer_marking
 from engram.evaluation.dataset import Dataset, Question
 from engram.evaluation.finished_phases import Phase
-from engram.evaluation.harness import Arm
+from engram.evaluation.harness import QueryArm
 from engram.evaluation.protocols import Run, in_parts
-from engram.evaluation.retrieval_metrics import Scored, score
+from engram.evaluation.retrieval_metrics import QuestionScores, score
 from engram.providers.llm import Llm, Usage
 from engram.services.retrieval.answer import Answer
 
@@ -45,7 +45,7 @@ def answers(run: Run) -> list[Phase]:
     questions = answerable(run.dataset, run.options.limit)
     store = run.store(profile=run.options.profile, top_k=run.options.top_k)
     arm = run.options.profile
-    asking = Arm(arm, "off", run.options.sufficiency)
+    asking = QueryArm(arm, "off", run.options.sufficiency)
     rows = in_parts(
         run,
         f"{arm}: answers",
@@ -65,7 +65,9 @@ def evidence(answer: Answer, top_k: int) -> list[tuple[int, str]]:
     ]
 
 
-def marked(run: Run, llm: Llm, question: Question, asking: Arm, units: Sequence[Expansion] = ()) -> Scored:
+def marked(
+    run: Run, llm: Llm, question: Question, asking: QueryArm, units: Sequence[Expansion] = ()
+) -> QuestionScores:
     """One question, asked with these units, answered and marked; ``ms`` is of the search and the answer in words.
 
     Raises:
@@ -86,7 +88,7 @@ def marked(run: Run, llm: Llm, question: Question, asking: Arm, units: Sequence[
         **_spent("judge_", answered, llm.usage),
         "ms": seen.ms + answering_ms,
     }
-    return Scored(question.id, question.type, row.ranking, values)
+    return QuestionScores(question.id, question.type, row.ranking, values)
 
 
 def marks(answer: str, accepted: Sequence[str]) -> dict[str, float]:

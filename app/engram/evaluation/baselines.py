@@ -8,7 +8,7 @@ from typing import Protocol
 from engram.core.ranking import fusion
 from engram.evaluation.dataset import Dataset, Question
 from engram.evaluation.harness import Harness, texts
-from engram.evaluation.retrieval_metrics import DEPTH, Observation
+from engram.evaluation.retrieval_metrics import DEPTH, QuestionResult
 
 
 class Baseline(Protocol):
@@ -72,8 +72,8 @@ def reciprocal_rank_fusion(rankings: Sequence[Sequence[str]]) -> list[str]:
     return sorted(scores, key=lambda passage: (-scores[passage], passage))
 
 
-def observe(baseline: Baseline, question: Question) -> Observation:
+def observe(baseline: Baseline, question: Question) -> QuestionResult:
     """Rank for one question."""
     began = time.perf_counter()
     ranking = baseline.rank(question.text, DEPTH)
-    return Observation(question, ranking, ms=(time.perf_counter() - began) * 1000.0)
+    return QuestionResult(question, ranking, ms=(time.perf_counter() - began) * 1000.0)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from engram.core.knowledge.linearise import count_tokens
 from engram.core.text.temporal import time_constraint
 from engram.evaluation.dataset import Dataset, Question
-from engram.evaluation.harness import Services
+from engram.evaluation.harness import EvaluatedServices
 from engram.providers.language import normalise_entity
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import Found, Wanted
+from engram.services.facts.fact_search import FactPattern, FactSearchResult
 
 DEPTHS = (1, 5)
 EDGES = (2, 3, 4)
@@ -36,7 +36,7 @@ class Chains:
     tokens: float
 
 
-def learn(services: Services, scope: Scope, dataset: Dataset, step: Callable[[], None]) -> int:
+def learn(services: EvaluatedServices, scope: Scope, dataset: Dataset, step: Callable[[], None]) -> int:
     """State what every passage says; how many statements that were."""
     count = 0
     for passage in dataset.passages:
@@ -47,7 +47,9 @@ def learn(services: Services, scope: Scope, dataset: Dataset, step: Callable[[],
     return count
 
 
-def chains(services: Services, scope: Scope, dataset: Dataset, facts: int, step: Callable[[], None]) -> Chains:
+def chains(
+    services: EvaluatedServices, scope: Scope, dataset: Dataset, facts: int, step: Callable[[], None]
+) -> Chains:
     """Ask every question with gold evidence, once for each L."""
     texts = {passage["id"]: f"{passage['title']}\n{passage['text']}" for passage in dataset.passages}
     asked = [(question, chained(question)) for question in dataset.questions if question.evidences]
@@ -59,7 +61,7 @@ def chains(services: Services, scope: Scope, dataset: Dataset, facts: int, step:
         known += sum(_known(services, scope, link) for link in wanted_links)
         for edges in EDGES:
             found = services.fact_search.search(
-                scope, Wanted(question=question.text, edges=edges, paths=24, budget=2_000)
+                scope, FactPattern(question=question.text, edges=edges, paths=24, budget=2_000)
             )
             pairs = {fact: (row.subject, row.object) for fact, row in found.facts.items()}
             links[edges] += sum(any(_same(link, pair) for pair in pairs.values()) for link in wanted_links)
@@ -101,7 +103,7 @@ def _following(chain: Sequence[Pair], links: Iterable[Pair]) -> Pair | None:
     return next((link for link in links if normalise_entity(link[0]) == end and link not in chain), None)
 
 
-def _covered(chain: Sequence[Pair], found: Found, pairs: Mapping[int, Pair], depth: int) -> bool:
+def _covered(chain: Sequence[Pair], found: FactSearchResult, pairs: Mapping[int, Pair], depth: int) -> bool:
     """Whether one of the first paths from where the chain starts, or of where it ends, holds all its links."""
     by_start: dict[str, int] = {}
     for path in found.paths:
@@ -113,17 +115,17 @@ def _covered(chain: Sequence[Pair], found: Found, pairs: Mapping[int, Pair], dep
     return False
 
 
-def _known(services: Services, scope: Scope, link: Pair) -> bool:
-    found = services.fact_search.search(scope, Wanted(entities=[link[0]], edges=1, paths=100, budget=20_000))
+def _known(services: EvaluatedServices, scope: Scope, link: Pair) -> bool:
+    found = services.fact_search.search(scope, FactPattern(entities=[link[0]], edges=1, paths=100, budget=20_000))
     return any(_same(link, (row.subject, row.object)) for row in found.facts.values())
 
 
 def _ratio(
-    services: Services, scope: Scope, question: Question, links: Sequence[Pair], texts: Mapping[str, str]
+    services: EvaluatedServices, scope: Scope, question: Question, links: Sequence[Pair], texts: Mapping[str, str]
 ) -> float | None:
     """Tokens of as few paths as hold all the evidence, over those of the gold passages; None: none hold it."""
     for paths in (1, 2, 4, 6, 8, 12, 16, 24):
-        wanted = Wanted(question=question.text, edges=EDGES[1], paths=paths, budget=2_000)
+        wanted = FactPattern(question=question.text, edges=EDGES[1], paths=paths, budget=2_000)
         found = services.fact_search.search(scope, wanted)
         pairs = [(row.subject, row.object) for row in found.facts.values()]
         if all(any(_same(link, pair) for pair in pairs) for link in links):

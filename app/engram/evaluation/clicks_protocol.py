@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 
 from engram.evaluation.dataset import Question
 from engram.evaluation.finished_phases import Phase
-from engram.evaluation.harness import Arm, Harness, shown
+from engram.evaluation.harness import Harness, QueryArm, shown
 from engram.evaluation.learning_turns import harness_of
 from engram.evaluation.learning_variations import FULL
 from engram.evaluation.protocols import Run
-from engram.evaluation.retrieval_metrics import Observation, Scored, score
+from engram.evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
 from engram.evaluation.stream_protocol import ARRIVALS, arrivals
-from engram.evaluation.verdict_givers import Shown
+from engram.evaluation.verdict_givers import ShownSentence
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 
 ETA = 1.0
@@ -35,7 +35,7 @@ AGAIN = "asked again"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ClickModel:
     """A way to take clicks.
 
     Attributes:
@@ -48,9 +48,9 @@ class Reading:
 
 
 READINGS = {
-    "silence rejects": Reading(silence=True, weighed=False),
-    "silence weighed": Reading(silence=True, weighed=True),
-    "clicks alone": Reading(silence=False, weighed=False),
+    "silence rejects": ClickModel(silence=True, weighed=False),
+    "silence weighed": ClickModel(silence=True, weighed=True),
+    "clicks alone": ClickModel(silence=False, weighed=False),
 }
 
 
@@ -70,17 +70,17 @@ def clicked(question: Question, ranking: Sequence[str], draw: str) -> set[str]:
     return found
 
 
-def verdict_of(scope: Scope, answer: Answer, clicks: set[str], reading: Reading) -> Verdict | None:
+def verdict_of(scope: Scope, answer: Answer, clicks: set[str], reading: ClickModel) -> Verdict | None:
     """What the clicks on an answer say; None if nothing."""
     items = _items(shown(answer))
     supporting, rejected = [], []
     for rank, passage in enumerate(answer.passages, start=1):
         sentences = items.get(passage.passage_id, ())
         if passage.passage_id in clicks:
-            supporting += [Named(sentence) for sentence in sentences]
+            supporting += [NamedSentence(sentence) for sentence in sentences]
         elif reading.silence:
             examined = examination(rank) if reading.weighed else 1.0
-            rejected += [Named(sentence, examined=examined) for sentence in sentences]
+            rejected += [NamedSentence(sentence, examined=examined) for sentence in sentences]
     if not supporting and not rejected:
         return None
     return Verdict(
@@ -100,7 +100,7 @@ def clicks(run: Run) -> list[Phase]:
 
 def _seed(run: Run, seed: int) -> Iterator[Phase]:
     asked = arrivals(run.dataset.questions, run.options.limit or ARRIVALS, seed)
-    names: Mapping[str, Reading | None] = {OFF: None, **READINGS}
+    names: Mapping[str, ClickModel | None] = {OFF: None, **READINGS}
     for arm, reading in names.items():
         rows = _rows(run, asked, arm, reading, seed)
         for group, (start, end) in _parts(len(rows)).items():
@@ -109,7 +109,9 @@ def _seed(run: Run, seed: int) -> Iterator[Phase]:
             yield Phase(arm, AGAIN, 0, seed, tuple(again))
 
 
-def _rows(run: Run, asked: Sequence[Question], arm: str, reading: Reading | None, seed: int) -> Sequence[Scored]:
+def _rows(
+    run: Run, asked: Sequence[Question], arm: str, reading: ClickModel | None, seed: int
+) -> Sequence[QuestionScores]:
     """Every arrival, in order."""
     whole = f"{len(asked)} arrivals"
     store = run.store(
@@ -123,7 +125,7 @@ def _rows(run: Run, asked: Sequence[Question], arm: str, reading: Reading | None
         # So many arrivals stand for weeks: what holds one judge back for a day would end the stream with its first.
         harness = harness_of(run, replace(FULL, frozen=frozenset(run.options.freeze), uncapped=True))
         harness.reset()
-        asking = Arm(run.options.profile, "off" if reading is None else "read", run.options.sufficiency)
+        asking = QueryArm(run.options.profile, "off" if reading is None else "read", run.options.sufficiency)
         step = run.begin(f"{arm}, seed {seed}", len(asked))
         phase = Phase(arm, whole, 0, seed, tuple(score(_lived(harness, asked, asking, reading, seed, step))))
         store.put(phase)
@@ -133,11 +135,11 @@ def _rows(run: Run, asked: Sequence[Question], arm: str, reading: Reading | None
 def _lived(
     harness: Harness,
     asked: Sequence[Question],
-    arm: Arm,
-    reading: Reading | None,
+    arm: QueryArm,
+    reading: ClickModel | None,
     seed: int,
     step: Callable[[], None],
-) -> list[Observation]:
+) -> list[QuestionResult]:
     seen = []
     for question in asked:
         answer, observation = harness.ask(question, arm, read=reading is not None)
@@ -151,7 +153,7 @@ def _lived(
     return seen
 
 
-def _items(sentences: Sequence[Shown]) -> dict[str, list[int]]:
+def _items(sentences: Sequence[ShownSentence]) -> dict[str, list[int]]:
     """Passage -> what a list of results shows of it: the sentences that were selected, else its first."""
     selected: dict[str, list[int]] = {}
     first: dict[str, list[int]] = {}
@@ -169,13 +171,13 @@ def _parts(count: int) -> dict[str, tuple[int, int]]:
     return {name: (start, end) for name, (start, end) in parts.items() if start < end}
 
 
-def asked_again(rows: Sequence[Scored]) -> list[Scored]:
+def asked_again(rows: Sequence[QuestionScores]) -> list[QuestionScores]:
     """What became of the first result of each question that came more than once, 1 or 0 each.
 
     ``wrong``: it was not relevant when the question came first. Of those, ``mended``: when it came last it was;
     ``stuck``: it was the same one every time. Of all others, ``spoiled``: when it came last it was not relevant.
     """
-    courses: dict[str, list[Scored]] = {}
+    courses: dict[str, list[QuestionScores]] = {}
     for row in rows:
         courses.setdefault(row.id.rpartition("#")[0], []).append(row)
     found = []
@@ -189,5 +191,5 @@ def asked_again(rows: Sequence[Scored]) -> list[Scored]:
                 if right[0]
                 else {"mended": float(right[1]), "stuck": float(len(firsts) == 1)}
             )
-            found.append(Scored(question, course[0].type, course[-1].ranking, values))
+            found.append(QuestionScores(question, course[0].type, course[-1].ranking, values))
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from engram.core.filter.logged_verdict import Expansion
 from engram.evaluation.dataset_files import DatasetError, Line, existing, find, json_lines, labels, text_of
-from engram.evaluation.decomposition import Hop, hops
+from engram.evaluation.decomposition import ReasoningHop, hops
 from engram.evaluation.rating_scale import Rated, read_ratings
 
 
@@ -44,7 +44,7 @@ class Question:
     answers: tuple[str, ...] = ()
     evidences: tuple[tuple[str, str, str], ...] = ()
     page: str = ""
-    hops: tuple[Hop, ...] = ()
+    hops: tuple[ReasoningHop, ...] = ()
     context: tuple[str, ...] = ()
 
 

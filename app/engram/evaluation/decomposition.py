@@ -18,7 +18,7 @@ _PATH = re.compile(r"^(?P<of>.+?)\s*>>\s*(?P<what>.+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class ReasoningHop:
     """One step of the way to an answer.
 
     Attributes:
@@ -37,7 +37,7 @@ class Hop:
     passage_id: str | None = None
 
 
-def hops(where: str, metadata: Mapping[str, Any]) -> tuple[Hop, ...]:
+def hops(where: str, metadata: Mapping[str, Any]) -> tuple[ReasoningHop, ...]:
     """The hops that a query's metadata give, in an order in which they can be answered; none of most data sets.
 
     Raises:
@@ -60,7 +60,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _WORD.findall(text)) - _SMALL
 
 
-def _step(where: str, at: int, step: Any) -> Hop:
+def _step(where: str, at: int, step: Any) -> ReasoningHop:
     if not (isinstance(step, dict) and all(isinstance(step.get(name), str) for name in ("question", "answer"))):
         raise DatasetError(f"{where}: a step has a question and an answer, unlike {step!r}.")
     question, passage = " ".join(step["question"].split()), step.get("passage_id")
@@ -72,7 +72,9 @@ def _step(where: str, at: int, step: Any) -> Hop:
     named = dict.fromkeys(int(number) - 1 for number in REFERENCE.findall(question))
     # "#1 hit" in a first step is no reference.
     after = tuple(before for before in named if 0 <= before < at)
-    return Hop(question, step["answer"], subject, relation, after, passage if isinstance(passage, str) else None)
+    return ReasoningHop(
+        question, step["answer"], subject, relation, after, passage if isinstance(passage, str) else None
+    )
 
 
 def _triple(where: str, triple: Any) -> tuple[str, str, str]:
@@ -81,14 +83,14 @@ def _triple(where: str, triple: Any) -> tuple[str, str, str]:
     return triple[0], triple[1], triple[2]
 
 
-def _chained(triples: Iterable[tuple[str, str, str]]) -> tuple[Hop, ...]:
+def _chained(triples: Iterable[tuple[str, str, str]]) -> tuple[ReasoningHop, ...]:
     """One hop for each triple; a subject that an earlier object names is that hop's answer."""
-    made: list[Hop] = []
+    made: list[ReasoningHop] = []
     for subject, relation, answer in _ordered(list(triples)):
         before = next((at for at, hop in enumerate(made) if _names(hop.answer, subject)), None)
         start = subject if before is None else f"#{before + 1}"
         after = () if before is None else (before,)
-        made.append(Hop(f"What is the {relation} of {start}?", answer, start, relation, after))
+        made.append(ReasoningHop(f"What is the {relation} of {start}?", answer, start, relation, after))
     return tuple(made)
 
 

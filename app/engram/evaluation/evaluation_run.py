@@ -18,7 +18,7 @@ from engram.evaluation.clicks_protocol import clicks
 from engram.evaluation.dataset import Dataset
 from engram.evaluation.expand_protocol import check, expand
 from engram.evaluation.finished_phases import Phase, Phases
-from engram.evaluation.harness import Services, open_harness
+from engram.evaluation.harness import EvaluatedServices, open_harness
 from engram.evaluation.human_protocol import human
 from engram.evaluation.learning_turns import learning
 from engram.evaluation.learning_variations import COMPARED, FULL, Variation
@@ -27,7 +27,7 @@ from engram.evaluation.protocols import Run, cold
 from engram.evaluation.report_table import FITTED
 from engram.evaluation.run_options import Options
 from engram.evaluation.run_progress import progress, steps, ticks
-from engram.evaluation.run_report import Indexing, Report
+from engram.evaluation.run_report import Indexing, RunReport
 from engram.evaluation.session_protocol import sessions
 from engram.evaluation.stream_protocol import stream
 from engram.evaluation.sweep_protocol import sweep
@@ -67,7 +67,7 @@ UNLABELLED = ("human", "answers")
 """Protocols that need no passage to be labelled relevant."""
 
 
-class Configured(Services, Protocol):
+class Configured(EvaluatedServices, Protocol):
     """The use cases, and the settings they were made with."""
 
     @property
@@ -78,12 +78,12 @@ class Configured(Services, Protocol):
 
 def evaluate(
     services: Configured,
-    vary: Callable[[Variation], Services],
+    vary: Callable[[Variation], EvaluatedServices],
     dataset: Dataset,
     options: Options,
     folder: Path,
     console: Console,
-) -> Report:
+) -> RunReport:
     """Ingest, run the protocol, write ``folder/*.json`` and ``*.md``; a stopped run goes on where it was.
 
     ``vary`` gives the use cases on the same database with a part of learning left out or changed.
@@ -139,7 +139,7 @@ def evaluate(
             engine=engine,
         )
         phases = _run(run)
-    report = Report(
+    report = RunReport(
         dataset, options, engine, phases, time.perf_counter() - began, run.trajectories, indexing, fitted
     )
     write(report, folder)
@@ -165,7 +165,7 @@ class _Counting(Protocol):
     def tokens_read(self) -> int: ...
 
 
-def _tokens_read(services: Services) -> int | None:
+def _tokens_read(services: EvaluatedServices) -> int | None:
     return services.embedder.tokens_read if isinstance(services.embedder, _Counting) else None
 
 
@@ -185,7 +185,7 @@ def _run(run: Run) -> list[Phase]:
     return alone[protocol](run) if protocol in alone else learning(run, COMPARED.get(protocol, (FULL,)))
 
 
-def write(report: Report, folder: Path) -> list[Path]:
+def write(report: RunReport, folder: Path) -> list[Path]:
     """Write the report's files; where the JSON and the Markdown are."""
     folder.mkdir(parents=True, exist_ok=True)
     slug = report.options.slug(report.dataset.name)

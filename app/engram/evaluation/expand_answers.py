@@ -7,10 +7,10 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.evaluation.answers_protocol import marked
 from engram.evaluation.dataset import Question
 from engram.evaluation.finished_phases import Phase, Phases
-from engram.evaluation.harness import Arm
+from engram.evaluation.harness import QueryArm
 from engram.evaluation.protocols import Run, in_parts
 from engram.evaluation.report_table import MARKS
-from engram.evaluation.retrieval_metrics import Scored
+from engram.evaluation.retrieval_metrics import QuestionScores
 from engram.providers.llm import Llm
 
 GROUP = "answers"
@@ -41,7 +41,7 @@ def words(
     run: Run,
     kept_as: tuple[Phases, str, int, int | None],
     questions: Sequence[Question],
-    asking: Arm,
+    asking: QueryArm,
     units: Callable[[Question], Sequence[Expansion]],
 ) -> Marks:
     """Answer those that have accepted answers from what is found now, with these units sent along.
@@ -66,8 +66,9 @@ def words(
     return {row.id: {name: row.values[name] for name in MARKS} for row in phase.rows}
 
 
-def with_marks(rows: Sequence[Scored], marks: Marks) -> tuple[Scored, ...]:
+def with_marks(rows: Sequence[QuestionScores], marks: Marks) -> tuple[QuestionScores, ...]:
     """The rows, each with what its answer was worth if it got one."""
     return tuple(
-        Scored(row.id, row.type, row.ranking, {**row.values, **marks.get(row.id, {})}, row.said) for row in rows
+        QuestionScores(row.id, row.type, row.ranking, {**row.values, **marks.get(row.id, {})}, row.said)
+        for row in rows
     )

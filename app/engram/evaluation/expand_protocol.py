@@ -32,7 +32,7 @@ from engram.evaluation.adapt_protocol import vectors as vectors_of
 from engram.evaluation.dataset import Dataset, Question
 from engram.evaluation.finished_phases import Phase, Phases
 from engram.evaluation.protocols import Run, in_parts, measure
-from engram.evaluation.retrieval_metrics import Scored, score
+from engram.evaluation.retrieval_metrics import QuestionScores, score
 from engram.evaluation.run_options import Options, Way
 from engram.providers.llm import Llm, Usage
 from engram.services.retrieval.query import Memory, Strategy
@@ -53,14 +53,14 @@ class Widened:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ArmResult:
     """What an arm found, of every question that it was asked, and what its answers were worth."""
 
     turn: int
     rows: Rows
     marks: expand_answers.Marks
 
-    def of(self, questions: Sequence[Question], *, answered: bool) -> tuple[Scored, ...]:
+    def of(self, questions: Sequence[Question], *, answered: bool) -> tuple[QuestionScores, ...]:
         """Of some of them; ``answered`` where all of these are among those that were answered."""
         rows = [self.rows[question.id] for question in questions]
         return expand_answers.with_marks(rows, self.marks if answered else {})
@@ -132,8 +132,8 @@ def expand(run: Run) -> list[Phase]:
         groups = dict(of_split.groups)
         adapted = {question.id for question in of_split.adapted}
         groups[expand_table.KEPT] = [question for question in pool if question.id not in adapted]
-        found: dict[str, Found] = {
-            expand_table.arm(retriever): Found(0, rows, told[expand_table.arm(retriever)])
+        found: dict[str, ArmResult] = {
+            expand_table.arm(retriever): ArmResult(0, rows, told[expand_table.arm(retriever)])
             for retriever, rows in by_base.items()
         }
         for method in methods:
@@ -158,7 +158,7 @@ def _learned(
     asked: Sequence[Question],
     units: Mapping[str, Widened],
     seed: int,
-) -> dict[str, Found]:
+) -> dict[str, ArmResult]:
     """Arms by the keys that the method's units make of verdicts on ``adapted``."""
     way: Way = "published" if run.options.profile == "paper" else "supported"
     store = store_of(
@@ -193,13 +193,13 @@ def _learned(
             store.put(phase)
         asking = arm_of(run, retriever, "read")
         marks = expand_answers.words(run, (wording, name, 1, seed), pool, asking, partial(_sent, of_arm))
-        found[name] = Found(1, by_id(phase), marks)
+        found[name] = ArmResult(1, by_id(phase), marks)
     return found
 
 
 def _widened(
     run: Run, retriever: Strategy, method: str, pool: Sequence[Question], units: Mapping[str, Widened]
-) -> Found:
+) -> ArmResult:
     """The questions with their units sent along, by base keys: no seed changes these figures."""
     name = expand_table.arm(retriever, method, expand_table.WIDENED)
     store = store_of(run, pool, units=_digest(units))
@@ -209,7 +209,7 @@ def _widened(
         store.put(phase)
     kept_as = (_wording_store(run, pool, units), name, 0, None)
     asking = arm_of(run, retriever, "off")
-    return Found(1, by_id(phase), expand_answers.words(run, kept_as, pool, asking, partial(_sent, units)))
+    return ArmResult(1, by_id(phase), expand_answers.words(run, kept_as, pool, asking, partial(_sent, units)))
 
 
 def _base_words(run: Run, retriever: Strategy, pool: Sequence[Question]) -> expand_answers.Marks:
@@ -235,14 +235,14 @@ def _ask(
     questions: Sequence[Question],
     units: Mapping[str, Widened],
     memory: Memory,
-) -> tuple[Scored, ...]:
+) -> tuple[QuestionScores, ...]:
     """Ask with the units there are; making them counts as part of the query."""
     asking = arm_of(run, retriever, memory)
     seen = measure(run, label, questions, lambda one: run.harness.ask(one, asking, expansions=_sent(units, one))[1])
     return tuple(_priced(row, units[row.id].spent) if row.id in units else row for row in score(seen))
 
 
-def _priced(row: Scored, spent: Mapping[str, float]) -> Scored:
+def _priced(row: QuestionScores, spent: Mapping[str, float]) -> QuestionScores:
     return replace(
         row, values=row.values | {name: row.values.get(name, 0.0) + more for name, more in spent.items()}
     )
@@ -279,7 +279,7 @@ def _live(run: Run, pool: Sequence[Question], methods: Sequence[str]) -> Units:
     return made
 
 
-def _made(run: Run, method: Method, question: Question) -> Scored:
+def _made(run: Run, method: Method, question: Question) -> QuestionScores:
     services = run.harness.services
     before, began = _usage(services.llm), time.perf_counter()
     units = services.expand.expand(run.harness.scope, question.text, [method])
@@ -291,7 +291,7 @@ def _made(run: Run, method: Method, question: Question) -> Scored:
         "prompt_tokens": float(after.prompt_tokens - before.prompt_tokens),
         "completion_tokens": float(after.completion_tokens - before.completion_tokens),
     }
-    return Scored(question.id, question.type, (), values, {"units": [unit.text for unit in units]})
+    return QuestionScores(question.id, question.type, (), values, {"units": [unit.text for unit in units]})
 
 
 def _usage(llm: Llm | None) -> Usage:

@@ -6,7 +6,7 @@ An arm names a retriever, and unless it is of base keys alone, a method and wher
 from collections.abc import Sequence
 
 from engram.evaluation import adapt_table
-from engram.evaluation.report_table import HEADINGS, MARKS, Grid, Line, cell
+from engram.evaluation.report_table import HEADINGS, MARKS, Grid, TableLine, cell
 
 ALL = "all"
 """The method that stands for all stored units together."""
@@ -43,7 +43,7 @@ def headings(metric: str) -> list[str]:
     return [METRICS[metric], *GROUPS]
 
 
-def rows(lines: Sequence[Line], metric: str) -> list[list[str]]:
+def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     """How many questions the groups have, then each arm's figures, empty where a group was not asked so."""
     found = {(line.arm, line.group): line for line in lines}
     arms = list(dict.fromkeys(line.arm for line in lines))
@@ -60,12 +60,12 @@ def cost_headings() -> list[str]:
     return ["", *COSTS.values()]
 
 
-def cost_rows(lines: Sequence[Line]) -> list[list[str]]:
+def cost_rows(lines: Sequence[TableLine]) -> list[list[str]]:
     """What each arm costs a question that is kept back."""
     return [[line.arm, *(cell(line.values, name) for name in COSTS)] for line in lines if line.group == KEPT]
 
 
-def answers(lines: Sequence[Line]) -> list[Grid]:
+def answers(lines: Sequence[TableLine]) -> list[Grid]:
     """What answers in words were worth by each arm, a table for each group that has some."""
     found = []
     for group in SENDING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.evaluation.run_options import Options, fit_command
-from engram.evaluation.run_report import Report
+from engram.evaluation.run_report import RunReport
 
 FILE = Path(__file__).with_name("expected.toml")
 WEIGHTS = "weights.json"
@@ -52,7 +52,7 @@ class Expected:
         evaluate = replace(self.options, prior=WEIGHTS).command(self.dataset)
         return f"{fit_command(self.fitted, WEIGHTS)} && {evaluate}"
 
-    def deviations(self, report: Report) -> list[str]:
+    def deviations(self, report: RunReport) -> list[str]:
         """A line for every figure that the report contradicts."""
         lines = []
         for figure in self.figures:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from engram.core.knowledge.alignment import agree
-from engram.core.knowledge.functional_predicates import Holding, learn
-from engram.core.knowledge.linearise import Statement, count_tokens, linearise
+from engram.core.knowledge.functional_predicates import ObjectPeriod, learn
+from engram.core.knowledge.linearise import ReadableFact, count_tokens, linearise
 from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import time_constraint
 from engram.evaluation.alignment_measure import Facts, by_delta, named_otherwise
@@ -54,7 +54,7 @@ class GoldFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ExtractedCorpus:
     """A corpus with what its passages say, and what reading it took.
 
     Attributes:
@@ -91,7 +91,7 @@ def gold_facts(folder: Path, dataset: Dataset, limit: int | None = None) -> list
     return facts
 
 
-def read_corpus(dataset: Dataset, language: Language, wanted: Iterable[str] | None = None) -> Read:
+def read_corpus(dataset: Dataset, language: Language, wanted: Iterable[str] | None = None) -> ExtractedCorpus:
     """Analyse the passages, and say what they say; all of them, or those whose ids are wanted."""
     chosen = None if wanted is None else set(wanted)
     bodies = [body for body in dataset.passages if chosen is None or body["id"] in chosen]
@@ -108,7 +108,7 @@ def read_corpus(dataset: Dataset, language: Language, wanted: Iterable[str] | No
     }
     ended = time.process_time()
     sentences = {body["id"]: found for body, found in zip(bodies, analysed, strict=True)}
-    return Read(facts, sentences, between - began, ended - between)
+    return ExtractedCorpus(facts, sentences, between - began, ended - between)
 
 
 def found_by(gold: GoldFact, facts: Facts, *, strictly: bool = False) -> list[Triple]:
@@ -198,7 +198,7 @@ def compression(dataset: Dataset, gold: Sequence[GoldFact], facts: Facts) -> dic
     passages = chosen = whole = 0
     for ids, wanted in by_question.items():
         evidence = [
-            Statement(found.subject, found.predicate, found.object, passage)
+            ReadableFact(found.subject, found.predicate, found.object, passage)
             for passage in sorted(ids)
             for fact in wanted
             for found in found_by(GoldFact(fact.subject, fact.relation, fact.object, frozenset({passage})), facts)
@@ -208,7 +208,7 @@ def compression(dataset: Dataset, gold: Sequence[GoldFact], facts: Facts) -> dic
         chosen += linearise(evidence).tokens
         whole += linearise(
             [
-                Statement(fact.subject, fact.predicate, fact.object, passage)
+                ReadableFact(fact.subject, fact.predicate, fact.object, passage)
                 for passage in sorted(holding)
                 for fact in facts[passage]
             ]
@@ -224,12 +224,12 @@ def compression(dataset: Dataset, gold: Sequence[GoldFact], facts: Facts) -> dic
 
 def functional(facts: Facts) -> dict[str, dict[str, Any]]:
     """What was learned of the predicates that were said of several subjects, the surest first."""
-    said: dict[tuple[str, str], list[Holding]] = defaultdict(list)
+    said: dict[tuple[str, str], list[ObjectPeriod]] = defaultdict(list)
     for passage, some in facts.items():
         for fact in some:
             held = said[normalise_entity(fact.subject), fact.predicate]
             thing = _thing(fact, (holding.object for holding in held))
-            held.append(Holding(thing, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
+            held.append(ObjectPeriod(thing, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
     beliefs = learn((predicate, held) for (_, predicate), held in said.items())
     shown = [
         (name, belief) for name, belief in beliefs.items() if belief.single + belief.several >= FEWEST_SUBJECTS

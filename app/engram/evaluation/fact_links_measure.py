@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking import complementarity
 from engram.core.ranking.passage_scores import FIRST_LOOK
-from engram.core.ranking.weight_fitting import Judged, fit
+from engram.core.ranking.weight_fitting import JudgedQuestion, fit
 from engram.evaluation.dataset import Dataset
 from engram.evaluation.harness import Harness
 from engram.evaluation.weight_fit import RIDGE, VERDICTS, Steps
@@ -38,7 +38,7 @@ CUTS = (2, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ComparableFact:
     """A fact of a passage: names as they are compared, the object's empty if it is none; the relation's terms."""
 
     subject: str
@@ -57,12 +57,12 @@ class Compared:
     weights: Mapping[str, float]
 
 
-def told_by(language: Language, passages: Sequence[Mapping[str, Any]]) -> dict[str, list[Told]]:
+def told_by(language: Language, passages: Sequence[Mapping[str, Any]]) -> dict[str, list[ComparableFact]]:
     """Passage -> its facts."""
     read = language.analyse_passages([PassageText(body["title"], body["text"]) for body in passages])
     return {
         body["id"]: [
-            Told(
+            ComparableFact(
                 normalise_entity(fact.subject),
                 normalise_entity(fact.object) if fact.kind == "entity" else "",
                 relation_terms(fact.predicate, fact.kind),
@@ -76,7 +76,7 @@ def told_by(language: Language, passages: Sequence[Mapping[str, Any]]) -> dict[s
 def features(
     named: frozenset[str],
     asked: Sequence[frozenset[str]],
-    candidates: Sequence[Sequence[Told]],
+    candidates: Sequence[Sequence[ComparableFact]],
     pool: Mapping[int, float],
 ) -> NDArray[np.float64]:
     """The features of candidates, (n, len(FEATURES)).
@@ -113,7 +113,7 @@ def features(
 
 def judged(
     harness: Harness, dataset: Dataset, language: Language, first: NDArray[np.float64], step: Callable[[], None]
-) -> list[Judged]:
+) -> list[JudgedQuestion]:
     """Every question's candidates with the ranking's features and, behind them, those of facts.
 
     Args:
@@ -137,7 +137,7 @@ def judged(
             named, asked, [told[name] for name in names], {member: float(likely[member]) for member in members}
         )
         supported = np.array([name in question.relevant for name in names], dtype=bool)
-        rows.append(Judged(np.hstack([ranked, facts]), supported))
+        rows.append(JudgedQuestion(np.hstack([ranked, facts]), supported))
         step()
     return rows
 
@@ -157,7 +157,7 @@ def compare(
         for harness, dataset in corpora
     ]
     size = read[0][0].features.shape[1] - len(FEATURES)
-    bare = [[Judged(one.features[:, :size], one.supported) for one in rows] for rows in read]
+    bare = [[JudgedQuestion(one.features[:, :size], one.supported) for one in rows] for rows in read]
     found = []
     for place, (_, dataset) in enumerate(corpora):
         without, with_facts = (
@@ -176,7 +176,7 @@ def compare(
     return found
 
 
-def shares(rows: Sequence[Judged], wanted: Sequence[int], weights: NDArray[np.float64]) -> list[float]:
+def shares(rows: Sequence[JudgedQuestion], wanted: Sequence[int], weights: NDArray[np.float64]) -> list[float]:
     """Mean recall at each of ``CUTS``, and the share of questions that have all at the last, by a weighted sum.
 
     Of equals the earlier candidate comes first.

@@ -18,7 +18,7 @@ from engram.context.errors import InvalidRequestError
 from engram.evaluation import chains, revision_measure
 from engram.evaluation.chains import DEPTHS, EDGES, Chains
 from engram.evaluation.dataset import Dataset
-from engram.evaluation.harness import Services
+from engram.evaluation.harness import EvaluatedServices
 from engram.evaluation.revision_measure import Revised
 from engram.evaluation.run_options import Options
 
@@ -100,7 +100,7 @@ class FactsReport:
         return file
 
 
-def facts(services: Services, dataset: Dataset, options: Options, begin: Begin) -> FactsReport:
+def facts(services: EvaluatedServices, dataset: Dataset, options: Options, begin: Begin) -> FactsReport:
     """Measure what the data set allows.
 
     Raises:

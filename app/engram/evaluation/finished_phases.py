@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.evaluation.memory_trajectories import Trajectories
-from engram.evaluation.retrieval_metrics import Scored
+from engram.evaluation.retrieval_metrics import QuestionScores
 
 CODE = ("core", "evaluation", "providers", "services", "storage")
 """Folders of ``app/`` that can change a figure."""
@@ -34,7 +34,7 @@ class Phase:
     group: str
     turn: int
     seed: int | None
-    rows: tuple[Scored, ...]
+    rows: tuple[QuestionScores, ...]
 
 
 class Phases:
@@ -49,7 +49,7 @@ class Phases:
         """The phase if it was finished before; a file that cannot be read counts as unfinished."""
         try:
             rows = json.loads(self._path(arm, group, turn, seed).read_text(encoding="utf-8"))["questions"]
-            return Phase(arm, group, turn, seed, tuple(Scored.from_json(row) for row in rows))
+            return Phase(arm, group, turn, seed, tuple(QuestionScores.from_json(row) for row in rows))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

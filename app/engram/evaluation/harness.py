@@ -12,8 +12,8 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import ProfileName
 from engram.evaluation.dataset import Dataset, Question
-from engram.evaluation.retrieval_metrics import DEPTH, Observation
-from engram.evaluation.verdict_givers import Judge, Shown
+from engram.evaluation.retrieval_metrics import DEPTH, QuestionResult
+from engram.evaluation.verdict_givers import Judge, ShownSentence
 from engram.providers.embedder import Embedder
 from engram.providers.llm import Llm
 from engram.services.auth.scope import AccessService, Principal, Scope
@@ -51,7 +51,7 @@ class IngestFailedError(EngramError):
     """The corpus could not be ingested."""
 
 
-class Services(Protocol):
+class EvaluatedServices(Protocol):
     """The use cases that an evaluation drives."""
 
     @property
@@ -99,7 +99,7 @@ class Services(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class QueryArm:
     """How questions are asked.
 
     Attributes:
@@ -120,7 +120,7 @@ class Arm:
 class Harness:
     """One data set in its own collection."""
 
-    services: Services
+    services: EvaluatedServices
     collection: str
 
     @property
@@ -160,8 +160,8 @@ class Harness:
         self.services.forget.reset(self.scope)
 
     def ask(
-        self, question: Question, arm: Arm, *, read: bool = False, expansions: Sequence[Expansion] = ()
-    ) -> tuple[Answer, Observation]:
+        self, question: Question, arm: QueryArm, *, read: bool = False, expansions: Sequence[Expansion] = ()
+    ) -> tuple[Answer, QuestionResult]:
         """Ask one question: the answer, with its passages' sentences if ``read``, and what is to be measured."""
         query = Query(
             text=question.text,
@@ -188,10 +188,10 @@ class Harness:
         ms = (time.perf_counter() - began) * 1000.0
         ranking = [passage.passage_id for passage in answer.passages]
         if arm.strategy != "graph":
-            return answer, Observation(question, ranking, ms=ms)
+            return answer, QuestionResult(question, ranking, ms=ms)
         # Between hops the model is asked whether the evidence suffices, but not after the last one allowed.
         calls = answer.hops - (answer.stop_reason == "max_hops") if answer.sufficiency == "llm" else 0
-        observation = Observation(
+        observation = QuestionResult(
             question,
             ranking,
             [sentence.place for sentence in shown(answer) if sentence.selected],
@@ -201,7 +201,7 @@ class Harness:
         )
         return answer, observation
 
-    def teach(self, question: Question, arm: Arm, judge: Judge) -> tuple[Observation, Receipt | None]:
+    def teach(self, question: Question, arm: QueryArm, judge: Judge) -> tuple[QuestionResult, Receipt | None]:
         """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
         answer, observation = self.ask(question, arm, read=True)
         verdict = judge.verdict(self.scope, answer.query_id, question, shown(answer))
@@ -209,7 +209,7 @@ class Harness:
             return observation, None
         return observation, self.give(question, verdict)
 
-    def flood(self, question: Question, arm: Arm, judge: Judge, named: Sequence[Principal]) -> None:
+    def flood(self, question: Question, arm: QueryArm, judge: Judge, named: Sequence[Principal]) -> None:
         """Ask, and have the same verdict given by each of these."""
         answer, _ = self.ask(question, arm, read=True)
         verdict = judge.verdict(self.scope, answer.query_id, question, shown(answer))
@@ -259,7 +259,9 @@ class Harness:
                 time.sleep(POLL_SECONDS)
 
 
-def open_harness(services: Services, dataset: Dataset, tick: Tick, building: KeyBuilding = "full") -> Harness:
+def open_harness(
+    services: EvaluatedServices, dataset: Dataset, tick: Tick, building: KeyBuilding = "full"
+) -> Harness:
     """The data set in its collection, ``evaluate-NAME``, ingested, its base keys made of ``building``."""
     harness = Harness(services, f"evaluate-{dataset.name}")
     harness.ingest(dataset, tick)
@@ -267,16 +269,18 @@ def open_harness(services: Services, dataset: Dataset, tick: Tick, building: Key
     return harness
 
 
-def shown(answer: Answer) -> list[Shown]:
+def shown(answer: Answer) -> list[ShownSentence]:
     """Every sentence that a hop selected, in order of selection, then the others of the returned passages."""
-    seen: dict[int, Shown] = {}
+    seen: dict[int, ShownSentence] = {}
     for hop in answer.trace.hops if answer.trace else []:
         for sentence in hop.sentences:
-            seen.setdefault(sentence.sentence_id, Shown(sentence.sentence_id, sentence.passage_id, sentence.text))
+            seen.setdefault(
+                sentence.sentence_id, ShownSentence(sentence.sentence_id, sentence.passage_id, sentence.text)
+            )
     for passage in answer.passages:
         for other in passage.sentences:
             seen.setdefault(
-                other.sentence_id, Shown(other.sentence_id, passage.passage_id, other.text, selected=False)
+                other.sentence_id, ShownSentence(other.sentence_id, passage.passage_id, other.text, selected=False)
             )
     return list(seen.values())
 

@@ -15,17 +15,17 @@ from engram.context.errors import InvalidRequestError
 from engram.evaluation import ratings_table
 from engram.evaluation.dataset import Dataset, Question
 from engram.evaluation.finished_phases import Phase, Phases
-from engram.evaluation.harness import Arm, Harness
+from engram.evaluation.harness import Harness, QueryArm
 from engram.evaluation.learning_turns import harness_of
 from engram.evaluation.learning_variations import HUMAN, Variation
 from engram.evaluation.protocols import Run, measure
 from engram.evaluation.rating_scale import Rated, agreed, as_verdict, mean_value
-from engram.evaluation.retrieval_metrics import Observation, Scored, costs, graded_ndcg, score
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.evaluation.retrieval_metrics import QuestionResult, QuestionScores, costs, graded_ndcg, score
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class RaterSplit:
     """Who teaches and who is measured.
 
     Attributes:
@@ -39,7 +39,7 @@ class Split:
     others: tuple[Question, ...]
 
 
-def split(dataset: Dataset, limit: int | None, seed: int) -> Split:
+def split(dataset: Dataset, limit: int | None, seed: int) -> RaterSplit:
     """Halve the rated questions, and draw the rater to hold out of each that teaches, as the seed has it.
 
     ``limit`` is how many of the rated questions, and of the others, take part at most.
@@ -61,7 +61,7 @@ def split(dataset: Dataset, limit: int | None, seed: int) -> Split:
     held = {question.id: draw.randrange(_raters(dataset.ratings[question.id])) for question in order}
     half = len(order) // 2
     rest = [question for question in dataset.questions if question.id not in dataset.ratings]
-    return Split(
+    return RaterSplit(
         tuple((question, held[question.id]) for question in order[:half]),
         tuple(order[half:]),
         tuple(rest if limit is None else draw.sample(rest, min(limit, len(rest)))),
@@ -82,8 +82,8 @@ def human(run: Run) -> list[Phase]:
 
 
 def _measured(
-    run: Run, parts: Split, store: Phases, arm: str, turn: int, seed: int, rule: Variation | None
-) -> Mapping[str, tuple[Scored, ...]]:
+    run: Run, parts: RaterSplit, store: Phases, arm: str, turn: int, seed: int, rule: Variation | None
+) -> Mapping[str, tuple[QuestionScores, ...]]:
     """All questions in one state of the memory: group -> rows."""
     found = {group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED, ratings_table.OTHERS)}
     if not all(found.values()):
@@ -92,7 +92,7 @@ def _measured(
             harness = harness_of(run, replace(rule, frozen=frozenset(run.options.freeze)))
         harness.reset()
         label = f"{arm}, seed {seed}"
-        asking = Arm(run.options.profile, "read", run.options.sufficiency)
+        asking = QueryArm(run.options.profile, "read", run.options.sufficiency)
         if rule is not None:
             _teach(run, harness, parts, asking, f"{label}: ratings", seed)
         asked = {
@@ -108,7 +108,7 @@ def _measured(
     return {group: phase.rows for group, phase in found.items() if phase}
 
 
-def _teach(run: Run, harness: Harness, parts: Split, arm: Arm, label: str, seed: int) -> None:
+def _teach(run: Run, harness: Harness, parts: RaterSplit, arm: QueryArm, label: str, seed: int) -> None:
     """Every taught question is asked once, and every rater of it but one says what they said."""
     passages = {passage["id"]: passage["text"] for passage in run.dataset.passages}
     order = random.Random(f"human/{seed}/order")  # noqa: S311 - repeatable, not secret
@@ -127,7 +127,7 @@ def _teach(run: Run, harness: Harness, parts: Split, arm: Arm, label: str, seed:
 def _verdict(harness: Harness, query_id: UUID, pair: Rated, rater: int, passages: Mapping[str, str]) -> Verdict:
     """One word of one rater: it names the sentences of the whole passage, and says nothing of any other."""
     target, confidence = as_verdict(pair.words[rater])
-    named = [Named(passage_id=pair.passage_id, text=passages[pair.passage_id])]
+    named = [NamedSentence(passage_id=pair.passage_id, text=passages[pair.passage_id])]
     return Verdict(
         query_id=query_id,
         scope=harness.scope,
@@ -139,7 +139,7 @@ def _verdict(harness: Harness, query_id: UUID, pair: Rated, rater: int, passages
     )
 
 
-def _judged(dataset: Dataset, parts: Split, seen: Sequence[Observation]) -> list[Scored]:
+def _judged(dataset: Dataset, parts: RaterSplit, seen: Sequence[QuestionResult]) -> list[QuestionScores]:
     """Rated questions by what people who were not heard say of the ranking.
 
     Left out are those of which they found everything bad: no order of these is better than another.
@@ -156,7 +156,7 @@ def _judged(dataset: Dataset, parts: Split, seen: Sequence[Observation]) -> list
             continue
         ordered = [passage for passage in one.ranking if passage in gains]
         values = {"rated": graded_ndcg(ordered, gains), "graded": graded_ndcg(one.ranking, gains)}
-        rows.append(Scored(question.id, question.type, tuple(one.ranking), values | costs(one)))
+        rows.append(QuestionScores(question.id, question.type, tuple(one.ranking), values | costs(one)))
     return rows
 
 
@@ -170,8 +170,8 @@ def _raters(pairs: Sequence[Rated]) -> int:
 
 
 def _grouped(
-    run: Run, parts: Split, rows: Mapping[str, tuple[Scored, ...]]
-) -> list[tuple[str, tuple[Scored, ...]]]:
+    run: Run, parts: RaterSplit, rows: Mapping[str, tuple[QuestionScores, ...]]
+) -> list[tuple[str, tuple[QuestionScores, ...]]]:
     """Group -> its rows: taught and untaught, whole and by whether raters agree, and everything else."""
     rated = {row.id: row for row in rows[ratings_table.RATED]}
     found = []
@@ -191,7 +191,7 @@ def _grouped(
     return [(group, of) for group, of in found if of]
 
 
-def _store(run: Run, parts: Split, rule: Variation | None = None) -> Phases:
+def _store(run: Run, parts: RaterSplit, rule: Variation | None = None) -> Phases:
     """Where phases are kept; those before any verdict are every rule's."""
     taught = sorted((question.id, held) for question, held in parts.taught)
     return run.store(

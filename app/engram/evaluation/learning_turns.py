@@ -7,7 +7,7 @@ from itertools import cycle, islice, product
 
 from engram.evaluation.dataset import Question
 from engram.evaluation.finished_phases import Phase, Phases
-from engram.evaluation.harness import Arm, Harness
+from engram.evaluation.harness import Harness, QueryArm
 from engram.evaluation.learning_variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation
 from engram.evaluation.memory_trajectories import Trajectories, Watch
 from engram.evaluation.protocols import Run, measure, plan
@@ -32,7 +32,9 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
     options = run.options
     name = options.profile if way == FULL else way.name
     variation = replace(way, frozen=way.frozen.union(options.freeze))
-    arm = Arm(options.profile, "read", options.sufficiency, ungated=variation.ungated, timeless=variation.timeless)
+    arm = QueryArm(
+        options.profile, "read", options.sufficiency, ungated=variation.ungated, timeless=variation.timeless
+    )
     plan_of = plan(run.dataset, options, seed)
     store = run.store(
         profile=options.profile,
@@ -93,7 +95,7 @@ def _teach(
     harness: Harness,
     judge: Judge,
     judged: Sequence[Question],
-    arm: Arm,
+    arm: QueryArm,
     label: str,
     order: str,
     watch: Watch,
@@ -105,7 +107,9 @@ def _teach(
         step()
 
 
-def _attack(run: Run, harness: Harness, judged: Sequence[Question], arm: Arm, label: str, _way: Variation) -> None:
+def _attack(
+    run: Run, harness: Harness, judged: Sequence[Question], arm: QueryArm, label: str, _way: Variation
+) -> None:
     """One judge gives ``ATTACKS`` verdicts, each the opposite of the truth, on the judged questions in turn.
 
     They are asked with memory off: what recall has no say in is free to teach the ranking.
@@ -116,7 +120,9 @@ def _attack(run: Run, harness: Harness, judged: Sequence[Question], arm: Arm, la
         step()
 
 
-def _flood(run: Run, harness: Harness, judged: Sequence[Question], arm: Arm, label: str, way: Variation) -> None:
+def _flood(
+    run: Run, harness: Harness, judged: Sequence[Question], arm: QueryArm, label: str, way: Variation
+) -> None:
     """Each judged question is asked once, and all new names say the opposite of the truth of its answer."""
     step, hostile = run.begin(label, len(judged)), HostileJudge(run.judge)
     named = [

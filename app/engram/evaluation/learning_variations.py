@@ -8,9 +8,9 @@ from uuid import UUID
 
 from engram.evaluation.dataset import Question
 from engram.evaluation.retrieval_metrics import same
-from engram.evaluation.verdict_givers import Judge, Shown
+from engram.evaluation.verdict_givers import Judge, ShownSentence
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 
 FIXED_GAIN = 0.1
 LAST_GAIN = 0.999
@@ -121,7 +121,9 @@ class FlippingJudge:
         self._share = share
         self._seed = seed
 
-    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+    ) -> Verdict | None:
         """The verdict, or None where the other judge has none."""
         verdict = self._judge.verdict(scope, query_id, question, shown)
         honest = random.Random(f"{self._seed}/{question.id}").random() >= self._share  # noqa: S311 - repeatable, not secret
@@ -129,7 +131,7 @@ class FlippingJudge:
             return verdict
         helped = {named.sentence_id for named in verdict.supporting}
         wrong = [
-            Named(s.sentence_id)
+            NamedSentence(s.sentence_id)
             for s in shown
             if s.selected and s.sentence_id not in helped and not any(same(gold, s.place) for gold in question.gold)
         ]
@@ -142,7 +144,9 @@ class HostileJudge:
     def __init__(self, judge: Judge) -> None:
         self._opposite = FlippingJudge(judge, 1.0, "")
 
-    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+    ) -> Verdict | None:
         """The verdict, or None where the other judge has none."""
         verdict = self._opposite.verdict(scope, query_id, question, shown)
         return None if verdict is None else replace(verdict, judge="hostile")

@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Mapping
 
-from engram.core.knowledge.agent_turns import NOTHING, TAGS, Act, Turn
+from engram.core.knowledge.agent_turns import NOTHING, TAGS, Act, AgentTurn
 from engram.evaluation.decomposition import words
 from engram.evaluation.oracle_knowledge import Case, Knowledge
 
@@ -20,7 +20,7 @@ _OFFERED = re.compile(r"^Progress: .*You may choose (.*)\.$", re.MULTILINE)
 _LINE = re.compile(r"^.* \| .*$", re.MULTILINE)
 
 
-def act(knowledge: Knowledge, parts: Mapping[str, str]) -> Turn:
+def act(knowledge: Knowledge, parts: Mapping[str, str]) -> AgentTurn:
     """The turn that is taken.
 
     Raises:
@@ -32,21 +32,21 @@ def act(knowledge: Knowledge, parts: Mapping[str, str]) -> Turn:
     memory, document = parts.get("memory_obs", ""), parts.get("document_obs", "")
     offered = _offered(memory)
     if _told(case, memory):
-        return Turn("answer", case.answer, "The memory has every link.")
+        return AgentTurn("answer", case.answer, "The memory has every link.")
     if document and "insert" in offered:
-        return Turn("insert", _gold(case, document) or NOTHING, "What does the question need of this?")
+        return AgentTurn("insert", _gold(case, document) or NOTHING, "What does the question need of this?")
     if "search" in offered and "Search results" not in memory:
-        return Turn("search", case.question.text, "Is there more than is shown?")
-    return Turn("answer", UNKNOWN, "A link is missing.")
+        return AgentTurn("search", case.question.text, "Is there more than is shown?")
+    return AgentTurn("answer", UNKNOWN, "A link is missing.")
 
 
-def spoiled(knowledge: Knowledge, turn: Turn, parts: Mapping[str, str], draw: random.Random) -> Turn:
+def spoiled(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], draw: random.Random) -> AgentTurn:
     """A wrong turn of the same form: what is gold goes by, what is not is kept, the answer is another's."""
     other, at = knowledge.any_hop(draw)
     if turn.act == "insert":
         first = parts.get("document_obs", "").partition("\n")[2].partition(". ")[0]
-        return Turn("insert", f"{first}." if turn.skips and first else NOTHING, "It seems so.")
-    return Turn(turn.act, other.hops[at].answer, "It seems so.")
+        return AgentTurn("insert", f"{first}." if turn.skips and first else NOTHING, "It seems so.")
+    return AgentTurn(turn.act, other.hops[at].answer, "It seems so.")
 
 
 def _offered(memory: str) -> list[Act]:

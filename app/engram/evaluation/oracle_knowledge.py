@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Any
 
 from engram.evaluation.dataset import Dataset, Question
-from engram.evaluation.decomposition import Hop, filled, words
+from engram.evaluation.decomposition import ReasoningHop, filled, words
 
 MOST_MARKED = 6
 """Marked sentences up to which every way to share them out is looked at: 720 of them."""
@@ -37,7 +37,7 @@ class Case:
         return self.question.answers[0]
 
     @property
-    def hops(self) -> tuple[Hop, ...]:
+    def hops(self) -> tuple[ReasoningHop, ...]:
         """The question's hops."""
         return self.question.hops
 
@@ -142,13 +142,13 @@ def _case(question: Question, passages: Mapping[str, Mapping[str, Any]]) -> Case
     )
 
 
-def _reworded(hop: Hop) -> str:
+def _reworded(hop: ReasoningHop) -> str:
     if hop.relation == hop.question:
         return f"{hop.question} That is to be found out."
     return f"{hop.subject}: {hop.relation}"
 
 
-def _in_passage(question: Question, hop: Hop, passages: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _in_passage(question: Question, hop: ReasoningHop, passages: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The sentences of a hop's passage that state its answer: those marked, else those that have it, else all."""
     passage = passages.get(hop.passage_id or "")
     if passage is None:

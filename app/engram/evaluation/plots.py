@@ -9,7 +9,7 @@ from engram.evaluation.dynamics import dynamics
 from engram.evaluation.memory_trajectories import Trajectories
 from engram.evaluation.report_table import HEADINGS
 from engram.evaluation.retrieval_metrics import summary
-from engram.evaluation.run_report import MEMORIES, Report
+from engram.evaluation.run_report import MEMORIES, RunReport
 from engram.evaluation.sweep_protocol import VALUES, courses
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ UPDATES = 20
 SUPPORTED, REJECTED, ASKED = "tab:green", "tab:red", "tab:blue"
 
 
-def draw(report: Report, folder: Path) -> list[str]:
+def draw(report: RunReport, folder: Path) -> list[str]:
     """Write the plots that suit the report into ``folder``; their file names."""
     slug = report.options.slug(report.dataset.name)
     figures: dict[str, Figure] = {}
@@ -51,7 +51,7 @@ def _figure(columns: int) -> "tuple[Figure, list[Axes]]":
     return figure, list(axes)
 
 
-def _turns(report: Report) -> "Figure":
+def _turns(report: RunReport) -> "Figure":
     """Means over seeds with the range of the seeds as a band."""
     from matplotlib.ticker import MaxNLocator
 
@@ -75,7 +75,7 @@ def _turns(report: Report) -> "Figure":
     return figure
 
 
-def _sweep(report: Report) -> "Figure":
+def _sweep(report: RunReport) -> "Figure":
     """Recall and hops against each of the two numbers, a line for each profile."""
     varied = {metric: courses((o.arm, o.values[metric]) for o in report.lines()) for metric in AGAINST_TURNS}
     figure, axes = _figure(len(AGAINST_TURNS) * len(VALUES))
@@ -89,7 +89,7 @@ def _sweep(report: Report) -> "Figure":
     return figure
 
 
-def _running(report: Report) -> "Figure":
+def _running(report: RunReport) -> "Figure":
     """The mean over all arrivals so far, memory off and read; a band over seeds."""
     figure, axes = _figure(len(AGAINST_TURNS))
     for ax, metric in zip(axes, AGAINST_TURNS, strict=True):

@@ -9,10 +9,10 @@ from engram.context.errors import InvalidRequestError
 from engram.evaluation import baselines
 from engram.evaluation.dataset import Dataset, Question
 from engram.evaluation.finished_phases import Phase, Phases, code_fingerprint
-from engram.evaluation.harness import Arm, Harness, Services
+from engram.evaluation.harness import EvaluatedServices, Harness, QueryArm
 from engram.evaluation.learning_variations import Variation
 from engram.evaluation.memory_trajectories import Trajectories
-from engram.evaluation.retrieval_metrics import Observation, Scored, score
+from engram.evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
 from engram.evaluation.run_options import Options
 from engram.evaluation.verdict_givers import Judge
 
@@ -29,7 +29,7 @@ TOGETHER = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProtocolPlan:
     """Questions to judge, and named groups of questions to measure before and after."""
 
     judged: list[Question]
@@ -50,7 +50,7 @@ class Run:
     judge: Judge
     phases: Callable[[dict[str, Any]], Phases]
     begin: Begin
-    vary: Callable[[Variation], Services]
+    vary: Callable[[Variation], EvaluatedServices]
     engine: dict[str, Any] = field(default_factory=dict)
     trajectories: Trajectories | None = None
 
@@ -67,7 +67,7 @@ class Run:
         )
 
 
-def plan(dataset: Dataset, options: Options, seed: int) -> Plan:
+def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     """Who is judged and who is measured.
 
     ``different`` halves every type of question. All others judge the first questions in file order: of all
@@ -97,10 +97,10 @@ def plan(dataset: Dataset, options: Options, seed: int) -> Plan:
         )
     if options.protocol == "noise":
         del groups[UNJUDGED]  # what is asked is how much of a gain remains, and theirs is none
-    return Plan(judged, {name: group for name, group in groups.items() if group})
+    return ProtocolPlan(judged, {name: group for name, group in groups.items() if group})
 
 
-def _halves(dataset: Dataset, limit: int, seed: int) -> Plan:
+def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:
     """Disjoint halves of every question type (GAM-RAG, Appendix D); ``limit`` of one are judged."""
     by_type: dict[str, list[Question]] = {}
     for question in dataset.questions:
@@ -115,7 +115,7 @@ def _halves(dataset: Dataset, limit: int, seed: int) -> Plan:
     if not one:
         raise InvalidRequestError(f"{dataset.name} has too few questions to halve.")
     judged = order.sample(one, min(limit, len(one)))
-    return Plan(judged, {JUDGED: judged, OTHER_HALF: other})
+    return ProtocolPlan(judged, {JUDGED: judged, OTHER_HALF: other})
 
 
 def cold(run: Run) -> list[Phase]:
@@ -125,12 +125,12 @@ def cold(run: Run) -> list[Phase]:
     run.harness.reset()
     dense = baselines.Dense(run.harness)
     bm25 = baselines.Bm25(run.dataset)
-    systems: dict[str, Callable[[Question], Observation]] = {
+    systems: dict[str, Callable[[Question], QuestionResult]] = {
         "dense": lambda q: baselines.observe(dense, q),
         "bm25": lambda q: baselines.observe(bm25, q),
         "rrf": lambda q: baselines.observe(baselines.Fused(dense, bm25), q),
-        "paper": lambda q: run.harness.ask(q, Arm("paper", "off", run.options.stop("paper")))[1],
-        "default": lambda q: run.harness.ask(q, Arm("default", "off", run.options.sufficiency))[1],
+        "paper": lambda q: run.harness.ask(q, QueryArm("paper", "off", run.options.stop("paper")))[1],
+        "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.sufficiency))[1],
     }
     phases = []
     for name, ask in systems.items():
@@ -143,8 +143,8 @@ def cold(run: Run) -> list[Phase]:
 
 
 def measure(
-    run: Run, label: str, questions: Sequence[Question], ask: Callable[[Question], Observation]
-) -> list[Observation]:
+    run: Run, label: str, questions: Sequence[Question], ask: Callable[[Question], QuestionResult]
+) -> list[QuestionResult]:
     """Ask every question once."""
     step = run.begin(label, len(questions))
     observations = []
@@ -159,8 +159,8 @@ def in_parts(
     label: str,
     kept: tuple[Phases, str, int, int | None],
     questions: Sequence[Question],
-    make: Callable[[Question], Scored],
-) -> list[Scored]:
+    make: Callable[[Question], QuestionScores],
+) -> list[QuestionScores]:
     """A row of each question, in their order, kept by twenties: a run that was stopped makes none of those again.
 
     Args:
@@ -169,7 +169,7 @@ def in_parts(
     """
     store, arm, turn, seed = kept
     step = run.begin(label, len(questions))
-    rows: list[Scored] = []
+    rows: list[QuestionScores] = []
     for start in range(0, len(questions), TOGETHER):
         some = questions[start : start + TOGETHER]
         name = f"questions {start + 1} to {start + len(some)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engram.evaluation.report_table import Line, cell
+from engram.evaluation.report_table import TableLine, cell
 
 BEFORE = "before"
 RATED = "rated questions"
@@ -43,12 +43,12 @@ def main_metric(group: str) -> str:
     return "recall@5" if group == OTHERS else "rated"
 
 
-def headings(lines: Sequence[Line], metric: str) -> list[str]:
+def headings(lines: Sequence[TableLine], metric: str) -> list[str]:
     """Of the columns that ``rows`` fills."""
     return [METRICS[metric], "n", BEFORE, *_arms(lines)]
 
 
-def rows(lines: Sequence[Line], metric: str) -> list[list[str]]:
+def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     """Each group that has the metric: questions, the figure before, and after by each rule."""
     found = {(line.group, line.arm, line.turn): line for line in lines}
     arms = _arms(lines)
@@ -60,5 +60,5 @@ def rows(lines: Sequence[Line], metric: str) -> list[list[str]]:
     return table
 
 
-def _arms(lines: Sequence[Line]) -> list[str]:
+def _arms(lines: Sequence[TableLine]) -> list[str]:
     return list(dict.fromkeys(line.arm for line in lines if line.turn))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engram.context.errors import EngramError
-from engram.evaluation.report_table import Line
+from engram.evaluation.report_table import TableLine
 from engram.evaluation.run_options import PROTOCOLS, fit_command
 
 
@@ -39,7 +39,7 @@ class Gathered:
     asked: str
     corpus: tuple[int, int]
     made_by: str
-    lines: tuple[Line, ...]
+    lines: tuple[TableLine, ...]
     fitted: bool
     trees: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -93,10 +93,10 @@ def _encoder(engine: Mapping[str, Any]) -> str:
     return f"{_last(engine['embedding_model'])}{' in eight bits' if rounded else ''}"
 
 
-def _line(row: Mapping[str, Any]) -> Line:
+def _line(row: Mapping[str, Any]) -> TableLine:
     keys = {"arm", "group", "turn", "n"}
     values = {name: float(value) for name, value in row.items() if name not in keys}
-    return Line(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
+    return TableLine(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
 
 
 def _trees(phases: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Mapping[str, Any]]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engram.evaluation import adapt_table, expand_table, ratings_table, robustness
 from engram.evaluation.learning_variations import FLIPPED
 from engram.evaluation.report_files import Gathered
-from engram.evaluation.report_table import FITTED, MARKS, TOKENS, Grid, Line, cell, label, legend
+from engram.evaluation.report_table import FITTED, MARKS, TOKENS, Grid, TableLine, cell, label, legend
 
 INTRODUCTION = """\
 What `engram evaluate` measured, gathered by `engram report`. A data set is named by its folder. A turn is one round
@@ -87,7 +87,7 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
             return [*main, _robustness(runs)] if protocol == "noise" else main
 
 
-def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[Line], str]) -> Grid:
+def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[TableLine], str]) -> Grid:
     columns = [{_label(one, line): write(line) for line in _shown(one.lines)} for one in runs]
     return _side_by_side(heading, runs, columns)
 
@@ -135,21 +135,21 @@ def _side_by_side(heading: str, runs: Sequence[Gathered], columns: Sequence[Mapp
     return Grid([heading, *(run.dataset for run in runs)], rows)
 
 
-def _recall(line: Line) -> str:
+def _recall(line: TableLine) -> str:
     every = f" ({cell(line.values, 'all@5')})" if "all@5" in line.values else ""
     return f"{cell(line.values, 'recall@5')}{every} / {cell(line.values, 'recall@10')}"
 
 
-def _costs(line: Line) -> str:
+def _costs(line: TableLine) -> str:
     hops = f"{cell(line.values, 'hops')} hops, " if "hops" in line.values else ""
     return f"{line.questions}: {hops}{cell(line.values, 'ms')} ms"
 
 
-def _joined(line: Line, *names: str) -> str:
+def _joined(line: TableLine, *names: str) -> str:
     return " / ".join(cell(line.values, name) for name in names if name in line.values)
 
 
-ANSWERS: Mapping[str, Callable[[Line], str]] = {
+ANSWERS: Mapping[str, Callable[[TableLine], str]] = {
     "EM / F1 / contains": lambda line: _joined(line, "em", "f1", "contains"),
     "right, strictly / leniently": lambda line: _joined(line, "strict", "lenient"),
     "n, tokens in / out, of judging": lambda line: (
@@ -158,14 +158,14 @@ ANSWERS: Mapping[str, Callable[[Line], str]] = {
 }
 """Tables of ``answers``: heading -> what a line says there."""
 
-CLICKS: Mapping[str, Callable[[Line], str]] = {
+CLICKS: Mapping[str, Callable[[TableLine], str]] = {
     "R@5 / nDCG / MRR": lambda line: _joined(line, "recall@5", "ndcg@10", "mrr"),
     "wrong first / mended / stuck": lambda line: _joined(line, "wrong", "mended", "stuck"),
     "spoiled": lambda line: _joined(line, "spoiled"),
 }
 """Tables of ``clicks``: heading -> what a line says there."""
 
-SESSIONS: Mapping[str, Callable[[Line], str]] = {
+SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
     "R@5 (all@5)": lambda line: f"{cell(line.values, 'recall@5')} ({cell(line.values, 'all@5')})",
     "all read / passages read": lambda line: _joined(line, "read_all", "read"),
     "gold in pool / of pool gold": lambda line: _joined(line, "pool_recall", "pool_precision"),
@@ -179,7 +179,7 @@ SESSIONS: Mapping[str, Callable[[Line], str]] = {
 FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
 
 
-def _shown(lines: Sequence[Line]) -> list[Line]:
+def _shown(lines: Sequence[TableLine]) -> list[TableLine]:
     """Of many turns the state before, the first and the last; where several arms are compared, not the first."""
     turns = {0, max(line.turn for line in lines)}
     if len({line.arm for line in lines}) == 1:
@@ -187,5 +187,5 @@ def _shown(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if line.turn in turns]
 
 
-def _label(one: Gathered, line: Line) -> str:
+def _label(one: Gathered, line: TableLine) -> str:
     return label(line, one.protocol, several=len({other.arm for other in one.lines}) > 1)

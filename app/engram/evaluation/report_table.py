@@ -96,7 +96,7 @@ def legend(protocol: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableLine:
     """One line of the table: means over the questions and seeds of equal phases."""
 
     arm: str
@@ -118,7 +118,7 @@ class Grid:
         return markdown_table(self.headings, self.rows)
 
 
-def label(line: Line, protocol: str, *, several: bool) -> str:
+def label(line: TableLine, protocol: str, *, several: bool) -> str:
     """What a line is of; the arm is named where a run has ``several``."""
     if protocol in {"cold", "answers", "sweep", "session"}:
         return line.arm

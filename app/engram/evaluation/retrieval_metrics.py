@@ -20,7 +20,7 @@ COSTS = ("support", "hops", "shown", "llm_calls", "ms")
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class QuestionResult:
     """One question, asked once.
 
     Attributes:
@@ -39,7 +39,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class QuestionScores:
     """An observation in numbers: what a report keeps of each question; ``said``: what is worth reading of it."""
 
     id: str
@@ -54,19 +54,19 @@ class Scored:
         return {"id": self.id, "type": self.type, "ranking": list(self.ranking), "values": self.values, **said}
 
     @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> "Scored":
+    def from_json(cls, row: Mapping[str, Any]) -> "QuestionScores":
         """The inverse of ``as_json``."""
         return cls(row["id"], row["type"], tuple(row["ranking"]), dict(row["values"]), dict(row.get("said", {})))
 
 
-def score(observations: Sequence[Observation]) -> list[Scored]:
+def score(observations: Sequence[QuestionResult]) -> list[QuestionScores]:
     """Every metric of every observation, in the order given. Question ids must differ.
 
     Of a question without a relevant passage nothing is known of its ranking, so none of ``RANKING`` is there.
     """
     ranking = _ranking_metrics(observations)
     return [
-        Scored(
+        QuestionScores(
             seen.question.id,
             seen.question.type,
             tuple(seen.ranking[:DEPTH]),
@@ -76,7 +76,7 @@ def score(observations: Sequence[Observation]) -> list[Scored]:
     ]
 
 
-def summary(rows: Iterable[Scored]) -> dict[str, float]:
+def summary(rows: Iterable[QuestionScores]) -> dict[str, float]:
     """Means over questions, the median of ``ms``; of a metric that some questions lack, over those that have it."""
     columns: dict[str, list[float]] = {}
     for row in rows:
@@ -119,7 +119,7 @@ def same(gold: Gold, seen: Gold) -> bool:
     return gold.passage_id == seen.passage_id and bool(wanted and text) and (wanted in text or text in wanted)
 
 
-def costs(seen: Observation) -> dict[str, float]:
+def costs(seen: QuestionResult) -> dict[str, float]:
     """What is measured of an observation besides its ranking, see ``COSTS``."""
     values = {"llm_calls": float(seen.llm_calls), "ms": seen.ms}
     if seen.hops is not None:
@@ -131,7 +131,7 @@ def costs(seen: Observation) -> dict[str, float]:
     return values
 
 
-def _all_found(seen: Observation) -> dict[str, float]:
+def _all_found(seen: QuestionResult) -> dict[str, float]:
     """1 if all relevant passages, or five of them, are the first, else 0: half of an argument is none."""
     if not seen.question.relevant:
         return {}
@@ -139,7 +139,7 @@ def _all_found(seen: Observation) -> dict[str, float]:
     return {"all@5": float(found == min(len(seen.question.relevant), SHOWN))}
 
 
-def _ranking_metrics(observations: Sequence[Observation]) -> dict[str, dict[str, float]]:
+def _ranking_metrics(observations: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:
     import ir_measures
     from ir_measures import RR, R, nDCG
 

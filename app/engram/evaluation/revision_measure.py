@@ -22,11 +22,11 @@ from engram.core.knowledge.claims import ALWAYS
 from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import time_constraint
 from engram.evaluation.dataset import Dataset
-from engram.evaluation.harness import Services
+from engram.evaluation.harness import EvaluatedServices
 from engram.providers.language import normalise_entity
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import Wanted
-from engram.services.facts.fact_service import Stated
+from engram.services.facts.fact_search import FactPattern
+from engram.services.facts.fact_service import StatedFact
 
 SOURCES = 3
 """That tell each fact."""
@@ -54,7 +54,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StreamStatement:
     """A statement of the stream; ``start`` is None where it gives no date."""
 
     period: Period
@@ -102,11 +102,11 @@ def _before(period: Period, after: Period) -> Period:
     return replace(period, end=min(period.end, after.start))
 
 
-def stream(held: Sequence[Sequence[Period]], lying: float, seed: int) -> list[Told]:
+def stream(held: Sequence[Sequence[Period]], lying: float, seed: int) -> list[StreamStatement]:
     """What sources tell, in its order: each period as it begins, old pages after the next began."""
     draw = random.Random(f"facts/{seed}/{lying}")  # noqa: S311 - repeatable, not secret
     objects = sorted({period.object for periods in held for period in periods})
-    told: list[tuple[int, float, Told]] = []
+    told: list[tuple[int, float, StreamStatement]] = []
     for number, periods in enumerate(held):
         for at, period in enumerate(periods):
             for place in range(SOURCES):
@@ -114,16 +114,16 @@ def stream(held: Sequence[Sequence[Period]], lying: float, seed: int) -> list[To
                 if draw.random() < lying:
                     said = draw.choice([one for one in objects if not _same(one, period.object)])
                 source = f"source {number}.{at}.{place}"
-                told.append((period.start, draw.random(), Told(period, said, period.start, source)))
+                told.append((period.start, draw.random(), StreamStatement(period, said, period.start, source)))
             if at + 1 < len(periods) and draw.random() < OUTDATED:
                 after = periods[at + 1].start + 30
-                old = Told(period, period.object, None, f"old page {number}.{at}")
+                old = StreamStatement(period, period.object, None, f"old page {number}.{at}")
                 told.append((after, draw.random(), old))
     return [one for _, _, one in sorted(told, key=lambda row: row[:2])]
 
 
 def revision(
-    services: Services, scope: Scope, dataset: Dataset, seeds: Sequence[int], step: Callable[[], None]
+    services: EvaluatedServices, scope: Scope, dataset: Dataset, seeds: Sequence[int], step: Callable[[], None]
 ) -> list[Revised]:
     """All ways at all rates; means over the seeds."""
     held = series(dataset)
@@ -156,7 +156,7 @@ class _Edge:
     said: int
 
 
-def _kept(told: Sequence[Told], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
+def _kept(told: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
     """What a way that believes nothing keeps of a stream."""
     kept: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
     for at, one in enumerate(told):
@@ -192,23 +192,27 @@ def _measured(
 
 
 def _ours(
-    services: Services, scope: Scope, held: Sequence[Sequence[Period]], told: Sequence[Told], graph: str
+    services: EvaluatedServices,
+    scope: Scope,
+    held: Sequence[Sequence[Period]],
+    told: Sequence[StreamStatement],
+    graph: str,
 ) -> tuple[float, float, float, float]:
     for one in told:
         period = one.period
         triple = Triple(period.subject, period.predicate, one.object[:200], 0, "entity", one.start, None, 1.0)
-        services.facts.state(scope, [Stated(triple)], source=one.source, graph_name=graph)
+        services.facts.state(scope, [StatedFact(triple)], source=one.source, graph_name=graph)
         if one is told[0]:
             for predicate in sorted({p.predicate for periods in held for p in periods}):
                 services.predicates.declare(scope, predicate, True, graph)
 
     def asked(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
-        wanted = Wanted(subject=subject, predicate=predicate, graph=graph, days=days, paths=1)
+        wanted = FactPattern(subject=subject, predicate=predicate, graph=graph, days=days, paths=1)
         rows = list(services.fact_search.search(scope, wanted).facts.values())
         return rows[0].object if rows else None
 
     def bridged(period: Period) -> bool:
-        wanted = Wanted(
+        wanted = FactPattern(
             subject=period.subject,
             predicate=period.predicate,
             graph=graph,

@@ -18,7 +18,7 @@ from engram.evaluation.report_table import (
     FITTED,
     FURTHER,
     HEADINGS,
-    Line,
+    TableLine,
     cell,
     cells,
     columns,
@@ -58,7 +58,7 @@ class Indexing:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RunReport:
     """A finished run.
 
     Attributes:
@@ -76,7 +76,7 @@ class Report:
     indexing: Indexing | None = None
     fitted: bool = False
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[TableLine]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
         same: dict[tuple[str, str, int], list[Phase]] = {}
         for phase in sorted(self.phases, key=lambda phase: phase.turn):
@@ -86,7 +86,7 @@ class Report:
         for (arm, group, turn), phases in same.items():
             each = [summary(phase.rows) for phase in phases]
             values = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-            lines.append(Line(arm, group, turn, round(np.mean([len(phase.rows) for phase in phases])), values))
+            lines.append(TableLine(arm, group, turn, round(np.mean([len(phase.rows) for phase in phases])), values))
         return sorted(lines, key=lambda line: order[line.group])
 
     def value(self, metric: str, group: str, turn: int, arm: str | None = None) -> float:
@@ -273,7 +273,7 @@ class Report:
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
 
-    def _label(self, line: Line) -> str:
+    def _label(self, line: TableLine) -> str:
         several = len({phase.arm for phase in self.phases}) > 1
         return label(line, self.options.protocol, several=several)
 
@@ -370,7 +370,7 @@ class Report:
         for phase in sorted(last, key=lambda phase: groups.index(phase.group)):
             if phase.seed not in {None, self.options.seeds[0]}:
                 continue
-            line = Line(phase.arm, phase.group, phase.turn, len(phase.rows), {})
+            line = TableLine(phase.arm, phase.group, phase.turn, len(phase.rows), {})
             cells = []
             for kind in kinds:
                 values = [row.values[self._metric(phase.group)] for row in phase.rows if row.type == kind]

@@ -6,7 +6,7 @@ from engram.evaluation import adapt_table, expand_table, ratings_table
 from engram.evaluation.branches import Branches
 from engram.evaluation.report_files import Gathered
 from engram.evaluation.report_sections import Section
-from engram.evaluation.report_table import HEADINGS, MARKS, Line
+from engram.evaluation.report_table import HEADINGS, MARKS, TableLine
 from engram.evaluation.svg import Bars, Chart, Lines
 from engram.evaluation.sweep_protocol import courses
 
@@ -155,5 +155,5 @@ def _turns(run: Gathered) -> list[Chart]:
     ]
 
 
-def _values(lines: Sequence[Line]) -> Values:
+def _values(lines: Sequence[TableLine]) -> Values:
     return {(line.arm, line.group, line.turn): line.values for line in lines}

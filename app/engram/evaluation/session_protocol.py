@@ -17,14 +17,21 @@ from engram.evaluation.answers_protocol import evidence, marks
 from engram.evaluation.dataset import Gold, Question
 from engram.evaluation.finished_phases import Phase
 from engram.evaluation.protocols import Run
-from engram.evaluation.retrieval_metrics import SHOWN, Observation, Scored, same, score, supporting_recall
+from engram.evaluation.retrieval_metrics import (
+    SHOWN,
+    QuestionResult,
+    QuestionScores,
+    same,
+    score,
+    supporting_recall,
+)
 from engram.evaluation.run_options import PARTS, PlannerName, StopName
 from engram.providers.llm import Usage
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import as_asked
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
-from engram.services.sessions.session_views import Shown
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
 from engram.services.sessions.tree_options import Part
 
 GROUP = "all questions"
@@ -52,7 +59,7 @@ class SessionNotFinishedError(EngramError):
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class SessionArm:
     """One way to go about a question in rounds.
 
     Attributes:
@@ -70,30 +77,30 @@ class Arm:
 
 def arms(
     planners: Sequence[PlannerName], rounds: int, without: Sequence[Part], stops: Sequence[StopName], *, llm: bool
-) -> list[Arm]:
+) -> list[SessionArm]:
     """What is compared: planners as they are, ``pool`` with each of these stops, others with parts left out.
 
     Raises:
         LlmNotConfiguredError: a planner needs an endpoint and there is none.
     """
-    found: list[Arm] = []
+    found: list[SessionArm] = []
     for planner in planners:
         if planner == "pool":
             named = [(f"pool, {RULES}", False)] + ([("pool", True)] if llm else [])
             for name, with_llm in named:  # where a model says what is missing, fixed rounds are no alternative
                 told = [stop for stop in stops if not with_llm or stop not in ("rounds", "covered")]
-                found += [Arm(_stopped(name, stop, rounds), planner, with_llm, stop) for stop in told]
+                found += [SessionArm(_stopped(name, stop, rounds), planner, with_llm, stop) for stop in told]
             found += [
-                Arm(f"pool, {RULES} without {part}", planner, False, options=_left_out(planner, part))
+                SessionArm(f"pool, {RULES} without {part}", planner, False, options=_left_out(planner, part))
                 for part in without
                 if part in OF_ROUNDS
             ]
         elif not llm:
             raise LlmNotConfiguredError(f"Planner {planner!r} needs ENGRAM_LLM_BASE_URL or --oracle-errors.")
         else:
-            found.append(Arm(planner, planner, True))
+            found.append(SessionArm(planner, planner, True))
             found += [
-                Arm(f"{planner} without {part}", planner, True, options=_left_out(planner, part))
+                SessionArm(f"{planner} without {part}", planner, True, options=_left_out(planner, part))
                 for part in without
                 if part not in OF_ROUNDS and (planner != "agent" or part == "update")
             ]
@@ -161,7 +168,7 @@ def _phase(
     name: str,
     questions: Sequence[Question],
     parameters: dict[str, Any],
-    ask: Callable[[Question], Scored],
+    ask: Callable[[Question], QuestionScores],
 ) -> Phase:
     store = run.store(
         asked=[question.text for question in questions],
@@ -181,11 +188,11 @@ def _phase(
     return phase
 
 
-def _as_wide(run: Run, read: Mapping[str, int], question: Question) -> Scored:
+def _as_wide(run: Run, read: Mapping[str, int], question: Question) -> QuestionScores:
     return _asked(run, question, read[question.id])
 
 
-def _asked(run: Run, question: Question, top_k: int) -> Scored:
+def _asked(run: Run, question: Question, top_k: int) -> QuestionScores:
     """One question of so many passages; the pool is what its hops selected of them."""
     services, before = run.harness.services, _usage(run)
     began = time.perf_counter()
@@ -217,13 +224,13 @@ def _asked(run: Run, question: Question, top_k: int) -> Scored:
     return replace(_scored(question, ranking, pool, draft, values, ms), said=told)
 
 
-def _session(run: Run, arm: Arm, question: Question) -> Scored:
+def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     service, scope, options = run.harness.services.sessions, run.harness.scope, run.options
     llm_calls = options.llm_calls if arm.llm else 0
     new = NewSession(
         question=question.text,
         planner=arm.planner,
-        asked=Asked(
+        asked=SessionRequest(
             top_k=options.top_k,
             arm={"memory": "off", "profile": options.profile},
             stop=arm.stop,
@@ -262,7 +269,7 @@ def _session(run: Run, arm: Arm, question: Question) -> Scored:
     return replace(row, said=_told(shown, tree=drawn))
 
 
-def _told(shown: Shown, *, tree: bool) -> dict[str, Any]:
+def _told(shown: SessionView, *, tree: bool) -> dict[str, Any]:
     """What each round asked, so that gap queries can be read (RFM-RAG's second experiment), and maybe the tree."""
     kept = shown.stored.plan_state.get("tree")
     drawn = {"tree": {"question": shown.stored.question, **kept}} if tree and kept else {}
@@ -284,8 +291,8 @@ def _scored(
     values: dict[str, float],
     ms: float,
     read: Sequence[str] | None = None,
-) -> Scored:
-    (row,) = score([Observation(question, ranking, ms=ms)])
+) -> QuestionScores:
+    (row,) = score([QuestionResult(question, ranking, ms=ms)])
     there = set(ranking if read is None else read)
     found = {"read_all": float(question.relevant <= there), "pool": float(len(pool))}
     if question.gold:

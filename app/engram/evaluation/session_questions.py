@@ -16,7 +16,7 @@ from engram.evaluation.harness import Harness
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import as_asked
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
+from engram.services.sessions.session_state import SessionRequest
 
 FOLDER = Path(__file__).parent / "session_questions"
 FIRST = 5
@@ -49,7 +49,7 @@ class CheckedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class QuestionOutcome:
     """What became of one question.
 
     Attributes:
@@ -123,7 +123,9 @@ def manual(questions: Sequence[CheckedQuestion], folder: Path = FOLDER) -> Datas
     return build("manual", json_lines(folder / "manual.jsonl"), rows, labels)
 
 
-def check(harness: Harness, questions: Sequence[CheckedQuestion], step: Callable[[], None]) -> list[Outcome]:
+def check(
+    harness: Harness, questions: Sequence[CheckedQuestion], step: Callable[[], None]
+) -> list[QuestionOutcome]:
     """Ask each question once and in a session; memory is off, so nothing is learned."""
     outcomes = []
     for question in questions:
@@ -132,9 +134,9 @@ def check(harness: Harness, questions: Sequence[CheckedQuestion], step: Callable
     return outcomes
 
 
-def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
+def summaries(outcomes: Sequence[QuestionOutcome]) -> list[Summary]:
     """Count gains, losses and right ends: of each half, of each corpus and kind, and of all."""
-    groups: dict[str, list[Outcome]] = {name: [] for name in (*HALVES, *get_args(CorpusName))}
+    groups: dict[str, list[QuestionOutcome]] = {name: [] for name in (*HALVES, *get_args(CorpusName))}
     for one in outcomes:
         for name in (one.question.half, one.question.corpus, one.question.kind):
             groups.setdefault(name, []).append(one)
@@ -142,7 +144,7 @@ def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
     return [_summary(name, members) for name, members in groups.items() if members]
 
 
-def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def as_json(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     """Give the summaries and each outcome as JSON takes them."""
     return {
         "summaries": [asdict(one) for one in summaries(outcomes)],
@@ -164,7 +166,7 @@ def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _summary(name: str, outcomes: Sequence[Outcome]) -> Summary:
+def _summary(name: str, outcomes: Sequence[QuestionOutcome]) -> Summary:
     right = sum(one.is_right for one in outcomes)
     return Summary(
         name,
@@ -176,18 +178,18 @@ def _summary(name: str, outcomes: Sequence[Outcome]) -> Summary:
     )
 
 
-def _check_one(harness: Harness, question: CheckedQuestion) -> Outcome:
+def _check_one(harness: Harness, question: CheckedQuestion) -> QuestionOutcome:
     query = Query(text=question.text, scope=harness.scope, top_k=FIRST, memory="off")
     answer = harness.services.ask.query(query, as_asked(query), explained=False)
     service = harness.services.sessions
-    asked = Asked(top_k=FIRST, arm={"memory": "off", "profile": "default"})
+    asked = SessionRequest(top_k=FIRST, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=ROUNDS, llm_calls=0, tokens=0, seconds=SECONDS, passages=PASSAGES)
     session = service.start(
         harness.scope, NewSession(question=question.text, planner="pool", asked=asked, budget=budget)
     )
     shown = service.wait(harness.scope, session)
     ranked = [passage.passage_id for passage in shown.passages]
-    return Outcome(
+    return QuestionOutcome(
         question,
         query=_groups(question, [passage.passage_id for passage in answer.passages]),
         session=_groups(question, ranked[:FIRST]),

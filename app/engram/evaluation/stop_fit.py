@@ -18,8 +18,8 @@ from engram.evaluation.harness import Harness
 from engram.evaluation.weight_fit import Steps
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
-from engram.services.sessions.session_views import Shown
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
 
 RIDGE = 0.003
 """Of the standardised features."""
@@ -121,9 +121,9 @@ def hops(
     return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
 
 
-def _gone_about(harness: Harness, question: Question) -> Shown:
+def _gone_about(harness: Harness, question: Question) -> SessionView:
     """The question in as many rounds as the budget has; waited for as long as it takes."""
-    asked = Asked(arm={"memory": "off", "profile": "default"}, stop="published", threshold=NEVER)
+    asked = SessionRequest(arm={"memory": "off", "profile": "default"}, stop="published", threshold=NEVER)
     service, scope = harness.services.sessions, harness.scope
     session = service.start(scope, NewSession(question=question.text, planner="pool", asked=asked, budget=BUDGET))
     shown = service.wait(scope, session)

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 from engram.evaluation.dataset import Question
 from engram.evaluation.finished_phases import Phase
-from engram.evaluation.harness import Arm
+from engram.evaluation.harness import QueryArm
 from engram.evaluation.learning_turns import harness_of
 from engram.evaluation.learning_variations import FULL
 from engram.evaluation.protocols import Run
-from engram.evaluation.retrieval_metrics import Observation, score
+from engram.evaluation.retrieval_metrics import QuestionResult, score
 
 ARRIVALS = 500
 EXPONENT = 1.0
@@ -44,7 +44,9 @@ def _stream(run: Run, seed: int) -> list[Phase]:
         stream=[question.id for question in asked],
         frozen=options.frozen,
     )
-    arms = {f"memory {memory}": Arm(options.profile, memory, options.sufficiency) for memory in ("off", "read")}
+    arms = {
+        f"memory {memory}": QueryArm(options.profile, memory, options.sufficiency) for memory in ("off", "read")
+    }
     names = _parts(len(asked))
     found = [store.get(arm, name, 0, seed) for arm in arms for name in names]
     if all(found):
@@ -52,7 +54,7 @@ def _stream(run: Run, seed: int) -> list[Phase]:
     harness = harness_of(run, replace(FULL, frozen=frozenset(options.freeze)))
     harness.reset()
     step = run.begin(f"seed {seed}: stream", len(asked))
-    seen: dict[str, list[Observation]] = {arm: [] for arm in arms}
+    seen: dict[str, list[QuestionResult]] = {arm: [] for arm in arms}
     for question in asked:
         seen["memory off"].append(harness.ask(question, arms["memory off"])[1])
         seen["memory read"].append(harness.teach(question, arms["memory read"], run.judge)[0])

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
-from engram.core.ranking.ranking_weights import Evidence, Floats, Prior, no_evidence, posterior
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, no_evidence, posterior
 from engram.core.ranking.sufficiency import observe, probability
 from engram.evaluation.dataset import Dataset
 from engram.evaluation.harness import Harness
-from engram.evaluation.sufficiency_measure import Begin, Told, auc, calibration_error, least_error
+from engram.evaluation.sufficiency_measure import Begin, SufficiencyPrediction, auc, calibration_error, least_error
 from engram.evaluation.weight_fit import answered
 from engram.providers.ranking_prior import RankingPrior
 
@@ -28,7 +28,7 @@ COLUMNS = ("AUC", "ECE", "least ECE", "log loss")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class LearnedSufficiency:
     """How well it is told after so many verdicts on other answers, means over the draws.
 
     Attributes:
@@ -89,7 +89,7 @@ def drawn(
     draws: int,
     noise: float,
     begin: Callable[[int], Callable[[], None]] = lambda _: lambda: None,
-) -> list[Drawn]:
+) -> list[LearnedSufficiency]:
     """Before any verdict, of all answers, and after each of these numbers, of those that were not judged.
 
     Args:
@@ -109,7 +109,9 @@ def drawn(
         step, after = begin(count), []
         for draw in range(draws):
             order = np.random.default_rng(draw).permutation(len(rows))
-            said: Evidence = reduce(add, (terms[at] for at in order[:count].tolist()), no_evidence(len(prior.mean)))
+            said: WeightEvidence = reduce(
+                add, (terms[at] for at in order[:count].tolist()), no_evidence(len(prior.mean))
+            )
             after.append(_measured(count, posterior(prior, said).mean, rows[order[count:]], held[order[count:]]))
             step()
         found.append(_mean(after))
@@ -126,12 +128,13 @@ def lines(found: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _measured(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -> Drawn:
+def _measured(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -> LearnedSufficiency:
     told = [
-        Told(probability(row, mean), bool(y), recall=0.0, hops=0, ms=0.0) for row, y in zip(rows, held, strict=True)
+        SufficiencyPrediction(probability(row, mean), bool(y), recall=0.0, hops=0, ms=0.0)
+        for row, y in zip(rows, held, strict=True)
     ]
     given = np.array([one.probability if one.held else 1.0 - one.probability for one in told])
-    return Drawn(
+    return LearnedSufficiency(
         verdicts=count,
         measured=len(told),
         auc=auc(*([one.probability for one in told if one.held is kind] for kind in (True, False))),
@@ -141,7 +144,7 @@ def _measured(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -
     )
 
 
-def _mean(several: Sequence[Drawn]) -> Drawn:
+def _mean(several: Sequence[LearnedSufficiency]) -> LearnedSufficiency:
     areas = [one.auc for one in several if one.auc is not None]
     return replace(
         several[0],

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from engram.core.ranking import sufficiency
 from engram.core.ranking.coverage import coverage
 from engram.evaluation.dataset import Dataset, Question
-from engram.evaluation.harness import Arm, Harness
+from engram.evaluation.harness import Harness, QueryArm
 from engram.evaluation.verdict_givers import Judge
 from engram.evaluation.weight_fit import holds_all
 from engram.services.retrieval.query import Memory, Query, Sufficiency
-from engram.services.retrieval.retrieval_service import Retrieved
+from engram.services.retrieval.retrieval_service import RetrievalResult
 
 BINS = 10
 """Of the expected calibration error, of equal width."""
@@ -36,7 +36,7 @@ Begin = Callable[[str, int], Callable[[], None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SufficiencyPrediction:
     """One question, asked once.
 
     Attributes:
@@ -176,7 +176,7 @@ def _after(
     order = random.Random(seed).sample(list(questions), len(questions))  # noqa: S311 - repeatable, not secret
     step = begin(f"verdicts, seed {seed}", min(verdicts, len(order)))
     for question in order[:verdicts]:
-        harness.teach(question, Arm("default", "off"), judge)
+        harness.teach(question, QueryArm("default", "off"), judge)
         step()
     told = _asked(harness, order[verdicts:], "read", begin, f"after, seed {seed}")
     harness.reset()
@@ -190,7 +190,7 @@ def _asked(
     begin: Begin,
     label: str,
     rule: Sufficiency | None = None,
-) -> list[Told]:
+) -> list[SufficiencyPrediction]:
     step, retrieve, told = begin(label, len(questions)), harness.services.retrieve, []
     for question in questions:
         query = Query(text=question.text, scope=harness.scope, memory=memory, sufficiency=rule)
@@ -200,7 +200,7 @@ def _asked(
         first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
         enough = found.ranking.enough
         told.append(
-            Told(
+            SufficiencyPrediction(
                 probability=0.0 if enough is None else enough.probability,
                 held=holds_all(question.relevant, first),
                 recall=sum(name in question.relevant for name in first) / max(len(question.relevant), 1),
@@ -213,7 +213,7 @@ def _asked(
     return told
 
 
-def _said(harness: Harness, found: Retrieved) -> dict[str, float]:
+def _said(harness: Harness, found: RetrievalResult) -> dict[str, float]:
     """What each of ``TELLING`` says of the same answer."""
     plan, walk, enough = found.plan, found.walk, found.ranking.enough
     return {
@@ -223,11 +223,11 @@ def _said(harness: Harness, found: Retrieved) -> dict[str, float]:
     }
 
 
-def _by(told: Sequence[Told], name: str) -> list[Told]:
+def _by(told: Sequence[SufficiencyPrediction], name: str) -> list[SufficiencyPrediction]:
     return [replace(one, probability=one.said[name]) for one in told]
 
 
-def _quality(told: Sequence[Told]) -> dict[str, float | None]:
+def _quality(told: Sequence[SufficiencyPrediction]) -> dict[str, float | None]:
     return {
         "held": statistics.fmean(one.held for one in told) if told else None,
         "told": statistics.fmean(one.probability for one in told) if told else None,
@@ -239,7 +239,7 @@ def _quality(told: Sequence[Told]) -> dict[str, float | None]:
     }
 
 
-def _costs(told: Sequence[Told]) -> dict[str, float]:
+def _costs(told: Sequence[SufficiencyPrediction]) -> dict[str, float]:
     return {
         "recall@5": statistics.fmean(one.recall for one in told),
         "all@5": statistics.fmean(one.held for one in told),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from engram.core.ranking.profiles import PROFILES, Profile, ProfileName
 from engram.evaluation.dataset import Question
 from engram.evaluation.finished_phases import Phase
-from engram.evaluation.harness import Arm
+from engram.evaluation.harness import QueryArm
 from engram.evaluation.protocols import Run, measure
-from engram.evaluation.retrieval_metrics import Scored, score
+from engram.evaluation.retrieval_metrics import QuestionScores, score
 
 GROUP = "all questions"
 SENTENCES, ENTITIES = "K_S", "K_E"
@@ -42,7 +42,7 @@ def sweep(run: Run) -> list[Phase]:
                 store = run.store(asked=[question.id for question in questions], profile=name, sweep=pair)
                 phase = store.get(name, GROUP, 0, None)
                 if phase is None:
-                    arm = Arm(name, "off", run.options.stop(name), sentences=sentences, entities=entities)
+                    arm = QueryArm(name, "off", run.options.stop(name), sentences=sentences, entities=entities)
                     phase = Phase(name, GROUP, 0, None, _asked(run, label, questions, arm))
                     store.put(phase)
                 done[pair] = phase
@@ -50,7 +50,7 @@ def sweep(run: Run) -> list[Phase]:
     return phases
 
 
-def _asked(run: Run, label: str, questions: Sequence[Question], arm: Arm) -> tuple[Scored, ...]:
+def _asked(run: Run, label: str, questions: Sequence[Question], arm: QueryArm) -> tuple[QuestionScores, ...]:
     return tuple(score(measure(run, label, questions, lambda question: run.harness.ask(question, arm)[1])))
 
 

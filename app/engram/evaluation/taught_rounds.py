@@ -8,7 +8,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Evidence, Floats, Prior, no_evidence, posterior
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, no_evidence, posterior
 from engram.core.ranking.sufficiency import observe, probability
 from engram.evaluation.sufficiency_measure import auc, calibration_error
 
@@ -21,7 +21,7 @@ Session = tuple[Floats, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _RoundResult:
     """One round."""
 
     probability: float
@@ -71,18 +71,18 @@ def taught(prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], d
     ]
 
 
-def _said(prior: Prior, session: Session) -> Evidence:
+def _said(prior: Prior, session: Session) -> WeightEvidence:
     """Of one verdict: each round counts as a share, see ``rounds.observed``."""
     rows, suffices = session
     total = reduce(
         add, (observe(row, int(y), prior, NOISE).evidence for row, y in zip(rows, suffices, strict=True))
     )
-    return Evidence(total.information / len(rows), total.precision / len(rows))
+    return WeightEvidence(total.information / len(rows), total.precision / len(rows))
 
 
 def _measured(mean: Floats, sessions: Sequence[Session]) -> tuple[float | None, float]:
     told = [
-        _Told(probability(row, mean), bool(y))
+        _RoundResult(probability(row, mean), bool(y))
         for rows, suffices in sessions
         for row, y in zip(rows, suffices, strict=True)
     ]

@@ -25,7 +25,7 @@ from engram.evaluation import answer_marking
 from engram.evaluation.dataset import Dataset, Gold, Question
 from engram.evaluation.retrieval_metrics import same
 from engram.providers.llm import Llm, agent_prompts, prompts, reasoning, session_prompts
-from engram.services.sessions.session_trajectories import Line, Taken, Trajectory
+from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
 
 Shape = Literal["steps", "sft", "grpo"]
 AGENT = "agent"
@@ -178,7 +178,7 @@ def _turns(trajectory: Trajectory, question: Question, shape: Shape) -> Iterator
                 }
 
 
-def _whole(trajectory: Trajectory, step: Taken) -> dict[str, Any]:
+def _whole(trajectory: Trajectory, step: TrajectoryStep) -> dict[str, Any]:
     """A step as (state, action, observation)."""
     return {
         "state": {
@@ -199,7 +199,7 @@ def _whole(trajectory: Trajectory, step: Taken) -> dict[str, Any]:
 def _sifting(
     trajectory: Trajectory,
     question: Question,
-    step: Taken,
+    step: TrajectoryStep,
     shape: Shape,
     named: Mapping[str, Any],
     reward: Mapping[str, float],
@@ -231,7 +231,7 @@ def _sifting(
     }
 
 
-def _marked(lines: Sequence[Line], gold: Sequence[Gold]) -> set[int | tuple[str, int]]:
+def _marked(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tuple[str, int]]:
     """Lines as the gold sentence that each is, by its place, or as themselves."""
     found: set[int | tuple[str, int]] = set()
     for line in lines:
@@ -241,5 +241,5 @@ def _marked(lines: Sequence[Line], gold: Sequence[Gold]) -> set[int | tuple[str,
     return found
 
 
-def _plain(line: Line) -> dict[str, Any]:
+def _plain(line: SentenceLine) -> dict[str, Any]:
     return {"sentence_id": line.sentence_id, "passage_id": line.passage_id, "text": line.text}

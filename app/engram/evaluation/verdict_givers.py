@@ -10,14 +10,14 @@ from engram.evaluation.dataset import Gold, Question
 from engram.evaluation.retrieval_metrics import same
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 
 Verdicts = Literal["full", "returned"]
 JudgeName = Literal["oracle", "llm"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownSentence:
     """A sentence that came back, as a judge sees it: selected by a hop, or another one of a returned passage."""
 
     sentence_id: int
@@ -34,7 +34,9 @@ class Shown:
 class Judge(Protocol):
     """Says which sentences of an answered question helped."""
 
-    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+    ) -> Verdict | None:
         """The verdict, or None where this judge has none."""
         ...
 
@@ -50,19 +52,21 @@ class OracleJudge:
 
     verdicts: Verdicts
 
-    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+    ) -> Verdict | None:
         """The verdict; None for a question without gold sentences, of which the oracle knows nothing."""
         if not question.gold:
             return None
         if self.verdicts == "full":
-            supporting = [Named(passage_id=gold.passage_id, text=gold.text) for gold in question.gold]
+            supporting = [NamedSentence(passage_id=gold.passage_id, text=gold.text) for gold in question.gold]
             return Verdict(query_id=query_id, scope=scope, supporting=supporting, judge="oracle")
         helped = [s.sentence_id for s in shown if any(same(gold, s.place) for gold in question.gold)]
         return Verdict(
             query_id=query_id,
             scope=scope,
-            supporting=[Named(sentence) for sentence in helped],
-            rejected=[Named(s.sentence_id) for s in shown if s.selected and s.sentence_id not in helped],
+            supporting=[NamedSentence(sentence) for sentence in helped],
+            rejected=[NamedSentence(s.sentence_id) for s in shown if s.selected and s.sentence_id not in helped],
             partial=True,
             retrieval_success=bool(helped),
             judge="oracle",
@@ -75,7 +79,9 @@ class LlmJudge:
 
     llm: Llm
 
-    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+    ) -> Verdict | None:
         """The verdict; None if nothing was selected.
 
         Raises:
@@ -89,8 +95,8 @@ class LlmJudge:
         return Verdict(
             query_id=query_id,
             scope=scope,
-            supporting=[Named(key) for key in judgement.supporting],
-            rejected=[Named(key) for key in rejected],
+            supporting=[NamedSentence(key) for key in judgement.supporting],
+            rejected=[NamedSentence(key) for key in rejected],
             partial=True,
             retrieval_success=bool(judgement.supporting),
             judge="llm",

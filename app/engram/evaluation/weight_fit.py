@@ -12,7 +12,7 @@ from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
-from engram.core.ranking.weight_fitting import Judged, fit
+from engram.core.ranking.weight_fitting import JudgedQuestion, fit
 from engram.evaluation.dataset import Dataset
 from engram.evaluation.harness import Harness
 from engram.providers.ranking_prior import RankingPrior, RankingWeights, as_json, for_any_kind, no_preference
@@ -33,7 +33,9 @@ ENOUGH_BIAS, ENOUGH_SLOPE = 0.5, 0.25
 What verdicts bring hardly hangs on them: docs/enough.md."""
 
 
-def judged(harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]) -> list[Judged]:
+def judged(
+    harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
+) -> list[JudgedQuestion]:
     """Every question's candidates, found without memory by this prior, with the relevant ones marked."""
     retrieve = harness.services.retrieve.by(for_any_kind(prior))
     found = []
@@ -42,7 +44,7 @@ def judged(harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callab
         names, features = retrieve.features(query)
         # As an episode keeps them, so that fitting and learning see the same numbers.
         rounded = features.astype(np.float32).astype(np.float64)
-        found.append(Judged(rounded, np.array([name in question.relevant for name in names], dtype=bool)))
+        found.append(JudgedQuestion(rounded, np.array([name in question.relevant for name in names], dtype=bool)))
         step()
     return found
 
@@ -112,14 +114,17 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
     """
     none, size = no_preference(), len(FIRST_LOOK)
 
-    def looked(prior: RankingPrior, which: str) -> list[list[Judged]]:
+    def looked(prior: RankingPrior, which: str) -> list[list[JudgedQuestion]]:
         return [
             judged(harness, dataset, prior, steps(f"{dataset.name}: {which} look", len(dataset.questions)))
             for harness, dataset in corpora
         ]
 
     first = fit_prior(
-        [[Judged(one.features[:, :size], one.supported) for one in corpus] for corpus in looked(none, "first")]
+        [
+            [JudgedQuestion(one.features[:, :size], one.supported) for one in corpus]
+            for corpus in looked(none, "first")
+        ]
     ).mean
     return first, fit_prior(looked(replace(none, first=first), "second"))
 
@@ -167,7 +172,7 @@ def holds_all(relevant: Collection[str], first: Collection[str]) -> bool:
     return sum(name in relevant for name in first) >= min(len(relevant), sufficiency.FIRST)
 
 
-def fit_prior(corpora: Sequence[Sequence[Judged]]) -> Prior:
+def fit_prior(corpora: Sequence[Sequence[JudgedQuestion]]) -> Prior:
     """The prior, each corpus counting the same.
 
     Raises:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from engram.importing.documents import Block, Document, Passage
+from engram.importing.documents import Block, Document, ImportedPassage
 from engram.providers.language.sentence_splitter import split_sentences
 
 # Chosen by benchmarks/chunking.py; an encoder reads about 256 tokens of a passage, four to five characters each.
@@ -25,7 +25,7 @@ class _Unit:
 
 def passages(
     document: Document, *, size: int = SIZE, overlap: int = OVERLAP, lead: Lead = LEAD
-) -> Iterator[Passage]:
+) -> Iterator[ImportedPassage]:
     """Yield the passages of a document, in order.
 
     A passage stays within one section and one page, so its heading path and its page hold for all of its text.
@@ -98,14 +98,14 @@ def _length(units: list[_Unit]) -> int:
 
 def _passage(
     document: Document, number: int, headings: tuple[str, ...], page: int | None, first: str, packed: list[_Unit]
-) -> Passage:
+) -> ImportedPassage:
     text = "".join((("\n" if unit.opens else " ") if at else "") + unit.text for at, unit in enumerate(packed))
     metadata: dict[str, object] = {"source": document.source, "format": document.format}
     if headings:
         metadata["heading"] = list(headings)
     if page is not None:
         metadata["page"] = page
-    return Passage(
+    return ImportedPassage(
         id=f"{document.source}#{number}",
         title=document.title[:500],
         text=f"{first}\n{text}" if first else text,

@@ -10,7 +10,7 @@ from typing import Any
 from engram.context.errors import EngramError
 from engram.importing.converter import receive, send
 from engram.importing.formats import convert
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _answer(header: dict[str, Any], data: bytes) -> dict[str, Any]:
-    limits, source = Limits(**header["limits"]), header["source"]
+    limits, source = ConversionLimits(**header["limits"]), header["source"]
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     try:
         made = convert(source, data, size=header["size"], overlap=header["overlap"], limits=limits)

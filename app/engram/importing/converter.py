@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from engram.importing import chunks
-from engram.importing.documents import Conversion, NotInstalledError, Passage, UnreadableError
-from engram.importing.import_limits import Limits
+from engram.importing.documents import Conversion, ImportedPassage, NotInstalledError, UnreadableError
+from engram.importing.import_limits import ConversionLimits
 
 ROOT = Path(__file__).resolve().parents[2]
 _LENGTH = struct.Struct(">Q")
@@ -30,7 +30,7 @@ class Converter:
     Threads of one converter wait for each other. Use it as a context manager, so that the process ends.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConversionLimits) -> None:
         self.limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -51,7 +51,7 @@ class Converter:
             answer = self._asked(source, json.dumps(header).encode(), data)
         if "error" in answer:
             raise _FAILURES.get(answer["error"], UnreadableError)(answer["detail"])
-        return Conversion(tuple(Passage(**one) for one in answer["passages"]), tuple(answer["notes"]))
+        return Conversion(tuple(ImportedPassage(**one) for one in answer["passages"]), tuple(answer["notes"]))
 
     def close(self) -> None:
         """End the process."""

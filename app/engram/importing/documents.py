@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from engram.context.errors import NotInstalledError, UnreadableError
 
-__all__ = ["Block", "Conversion", "Document", "NotInstalledError", "Passage", "UnreadableError"]
+__all__ = ["Block", "Conversion", "Document", "ImportedPassage", "NotInstalledError", "UnreadableError"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Passage:
+class ImportedPassage:
     """A passage to ingest.
 
     Attributes:
@@ -72,5 +72,5 @@ class Passage:
 class Conversion:
     """The passages of one file, and notes on how it was read."""
 
-    passages: tuple[Passage, ...]
+    passages: tuple[ImportedPassage, ...]
     notes: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from engram.importing.formats import KINDS, kind_of
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file to read.
 
     Attributes:
@@ -32,7 +32,7 @@ class Listing:
         folders: names of the folders that were searched.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[SourceFile, ...]
     others: tuple[str, ...]
     outside: tuple[str, ...]
     folders: tuple[str, ...]
@@ -46,7 +46,7 @@ def listing(paths: Sequence[Path]) -> Listing:
     Raises:
         InvalidRequestError: a path does not exist, a named file is of no known kind, or two files get one name.
     """
-    sources: list[Source] = []
+    sources: list[SourceFile] = []
     others: list[str] = []
     outside: list[str] = []
     for path in paths:
@@ -55,7 +55,7 @@ def listing(paths: Sequence[Path]) -> Listing:
         if path.is_file():
             if kind_of(path.name) not in KINDS:
                 raise InvalidRequestError(f"{written(str(path))} is of none of the kinds {', '.join(KINDS)}.")
-            sources.append(Source(path, written(path.name)))
+            sources.append(SourceFile(path, written(path.name)))
             continue
         for source, inside in _below(path):
             if not inside:
@@ -83,7 +83,7 @@ def _is_odd(character: str) -> bool:
     return ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 or 0xD800 <= ord(character) < 0xE000
 
 
-def _below(folder: Path) -> Iterator[tuple[Source, bool]]:
+def _below(folder: Path) -> Iterator[tuple[SourceFile, bool]]:
     """The files below a folder, and whether each really lies in it."""
     top = folder.resolve()
     for path in sorted(top.rglob("*")):
@@ -93,6 +93,6 @@ def _below(folder: Path) -> Iterator[tuple[Source, bool]]:
         name = written(f"{top.name}/{relative.as_posix()}")
         inside = path.resolve().is_relative_to(top)
         if path.is_symlink() and not inside:
-            yield Source(path, name), False
+            yield SourceFile(path, name), False
         elif path.is_file():
-            yield Source(path, name), inside
+            yield SourceFile(path, name), inside

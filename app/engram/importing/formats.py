@@ -5,10 +5,12 @@ from pathlib import PurePosixPath
 
 from engram.context.errors import EngramError
 from engram.importing import chunks, mail, office, pages, portable, prose, structured, tables
-from engram.importing.documents import Conversion, Document, Passage, UnreadableError
-from engram.importing.import_limits import MIB, Limits
+from engram.importing.documents import Conversion, Document, ImportedPassage, UnreadableError
+from engram.importing.import_limits import MIB, ConversionLimits
 
-Reader = Callable[[str, bytes, Limits], Document | Conversion | tuple[list[Passage], Document | None]]
+Reader = Callable[
+    [str, bytes, ConversionLimits], Document | Conversion | tuple[list[ImportedPassage], Document | None]
+]
 READERS: dict[str, Reader] = {
     ".txt": prose.text,
     ".text": prose.text,
@@ -42,7 +44,7 @@ def convert(
     *,
     size: int = chunks.SIZE,
     overlap: int = chunks.OVERLAP,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: ConversionLimits = ConversionLimits(),  # noqa: B008 - frozen
 ) -> Conversion:
     """Read a file and cut it into passages.
 
@@ -77,7 +79,7 @@ def convert(
 
 
 def _converted(
-    read: Document | Conversion | tuple[list[Passage], Document | None], size: int, overlap: int
+    read: Document | Conversion | tuple[list[ImportedPassage], Document | None], size: int, overlap: int
 ) -> Conversion:
     if isinstance(read, Conversion):
         return read

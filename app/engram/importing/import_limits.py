@@ -10,7 +10,7 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConversionLimits:
     """How much one document may take.
 
     Attributes:
@@ -33,14 +33,14 @@ class Limits:
 
 
 # A person imports files of their own: larger ones, and they can wait longer.
-PATIENT = Limits(file_bytes=512 * MIB, unpacked_bytes=1024 * MIB, cells=5_000_000, seconds=300.0)
+PATIENT = ConversionLimits(file_bytes=512 * MIB, unpacked_bytes=1024 * MIB, cells=5_000_000, seconds=300.0)
 EMPTY_ROWS = 2_000_000
 """Rows of a sheet that are read; most of a hostile sheet is empty."""
 PARTS = 20_000
 """Members of a zip-based file."""
 
 
-def check_zip(source: str, data: bytes, limits: Limits) -> None:
+def check_zip(source: str, data: bytes, limits: ConversionLimits) -> None:
     """Refuse a zip-based file before anything unpacks it.
 
     The sizes in the zip's directory are its own claim. ``zipfile`` stops reading a member at the size that the

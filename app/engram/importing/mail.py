@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from engram.importing.documents import Document, UnreadableError
 from engram.importing.encodings import decoded
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 from engram.importing.outline import Outline, flat
 from engram.importing.pages import add_html
 from engram.importing.prose import paragraphs
@@ -19,7 +19,7 @@ DEPTH = 5
 PARTS = 200
 
 
-def eml(source: str, data: bytes, limits: Limits) -> Document:
+def eml(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """A message: the subject is its title, who wrote to whom and when is its first line, then its text.
 
     The plain text is read, or the HTML where there is none. A forwarded message is a section below its subject.

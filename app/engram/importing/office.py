@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from engram.importing.documents import Document, UnreadableError
-from engram.importing.import_limits import Limits, check_zip
+from engram.importing.import_limits import ConversionLimits, check_zip
 from engram.importing.outline import Outline, flat, library
 from engram.importing.pages import markup
 
@@ -20,7 +20,7 @@ _PROPERTIES = "docProps/core.xml"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
 
-def docx(source: str, data: bytes, limits: Limits) -> Document:
+def docx(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """A Word document: headings by their styles, lists, tables, footnotes. It stores no page numbers.
 
     Raises:
@@ -43,7 +43,7 @@ def _title(data: bytes) -> str | None:
     return ElementTree.fromstring(properties).findtext(_TITLE)  # noqa: S314
 
 
-def pptx(source: str, data: bytes, limits: Limits) -> Document:
+def pptx(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """A presentation: a slide is a section below its title, its number the page; tables and notes included.
 
     Raises:

@@ -4,7 +4,7 @@ from typing import Any
 
 from engram.importing.documents import Document, UnreadableError
 from engram.importing.encodings import decoded, note
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 from engram.importing.outline import Outline, flat, library
 
 # What stands around a page's content, and what is no text.
@@ -18,7 +18,7 @@ DEPTH = 300
 """Elements inside each other; browsers stop at 512."""
 
 
-def html(source: str, data: bytes, limits: Limits) -> Document:
+def html(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """The page's content (``main`` or ``article`` if it has one) without navigation, scripts and forms."""
     detector = library("bs4.dammit").EncodingDetector
     if detector.find_declared_encoding(data[:4096], is_html=True) and not data.startswith(b"\xef\xbb\xbf"):

@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from engram.importing.documents import Document, UnreadableError
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 from engram.importing.outline import Outline, flat, library
 from engram.importing.prose import paragraphs
 from engram.providers.language.sentence_splitter import split_sentences
@@ -20,7 +20,7 @@ _HEADING_LINES = 3
 Bookmark = tuple[int, str]
 
 
-def pdf(source: str, data: bytes, limits: Limits) -> Document:
+def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """The text of the pages below the headings of the bookmarks, without lines that most pages begin or end with.
 
     Raises:

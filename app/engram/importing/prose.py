@@ -7,7 +7,7 @@ from typing import Any
 
 from engram.importing.documents import Document
 from engram.importing.encodings import decoded, note
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 from engram.importing.outline import Outline, flat, library
 from engram.importing.pages import add_html
 
@@ -20,7 +20,7 @@ _HEADING_SHARE = 0.6
 _HEADING_WORDS = 12
 
 
-def text(source: str, data: bytes, limits: Limits) -> Document:
+def text(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """Plain text: blank lines separate paragraphs, and a line that looks like a heading is a unit of its own."""
     whole, encoding = decoded(source, data)
     outline = Outline()
@@ -72,7 +72,7 @@ def _is_numbered(line: str, following: str) -> bool:
     return bool(number) and not line.endswith(_ENDS) and len(line.split()) <= _HEADING_WORDS and len(following) > 0
 
 
-def markdown(source: str, data: bytes, limits: Limits) -> Document:
+def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """CommonMark with tables; front matter gives the title, else the only heading of level 1."""
     whole, encoding = decoded(source, data)
     front = _FRONT_MATTER.match(whole)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engram.core.text.sizes import SENTENCE_CHARACTERS
 from engram.importing.chunks import pieces
-from engram.importing.documents import Passage, UnreadableError
+from engram.importing.documents import ImportedPassage, UnreadableError
 from engram.providers.language.sentence_splitter import split_sentences
 
 IDS = ("id", "_id", "passage_id", "doc_id")
@@ -32,7 +32,7 @@ class Record:
 
 def passages(
     source: str, records: Iterable[Record], kind: str, *, place_name: str = "row", sheet: str | None = None
-) -> Iterator[Passage]:
+) -> Iterator[ImportedPassage]:
     """Yield a passage for each record that has a value besides its id.
 
     A column called as in ``TEXTS`` is the text, as in ``TITLES`` the title, as in ``IDS`` the id, and all others
@@ -62,7 +62,7 @@ def passages(
         if sheet is not None:
             place["sheet"] = sheet
         sentences = split_sentences(row[body]) if body else lines
-        yield Passage(
+        yield ImportedPassage(
             id=key,
             title=row[title] if title else "" if body else next(iter(row.values()))[:200],
             text=row[body] if body else "\n".join(lines),

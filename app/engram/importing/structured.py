@@ -7,7 +7,7 @@ from typing import Any
 from engram.importing import records
 from engram.importing.documents import Conversion, Document, UnreadableError
 from engram.importing.encodings import decoded, note
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 from engram.importing.outline import Outline, flat
 from engram.importing.records import TEXTS, TITLES, Record
 
@@ -17,7 +17,7 @@ _PROSE = 80
 """A longer text is prose below its key as a heading; a shorter one is a line "key: value"."""
 
 
-def parsed(source: str, data: bytes, limits: Limits) -> Conversion | Document:
+def parsed(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
     """JSON, or a JSON value a line (NDJSON).
 
     Objects of a list, of lines, or of a list called ``passages`` are records, see ``records.passages``; their
@@ -59,7 +59,7 @@ def _value(source: str, text: str) -> Any:
             raise UnreadableError(f"{source} is neither JSON nor a JSON value a line: {whole}.") from whole
 
 
-def _check(source: str, value: Any, limits: Limits) -> None:
+def _check(source: str, value: Any, limits: ConversionLimits) -> None:
     waiting, seen = [(value, 1)], 0
     while waiting:
         item, depth = waiting.pop()

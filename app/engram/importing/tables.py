@@ -9,16 +9,16 @@ from itertools import islice
 from typing import Any
 
 from engram.importing import records
-from engram.importing.documents import Conversion, Document, Passage, UnreadableError
+from engram.importing.documents import Conversion, Document, ImportedPassage, UnreadableError
 from engram.importing.encodings import decoded, note
-from engram.importing.import_limits import EMPTY_ROWS, Limits, check_zip
+from engram.importing.import_limits import EMPTY_ROWS, ConversionLimits, check_zip
 from engram.importing.outline import Outline, library
 from engram.importing.records import Record
 
 DELIMITERS = ",;\t|"
 
 
-def table(source: str, data: bytes, limits: Limits) -> Conversion:
+def table(source: str, data: bytes, limits: ConversionLimits) -> Conversion:
     """CSV or TSV: a row is a passage, see ``records.passages``.
 
     Raises:
@@ -31,7 +31,7 @@ def table(source: str, data: bytes, limits: Limits) -> Conversion:
     return Conversion(made, note(source, encoding))
 
 
-def rows(source: str, text: str, limits: Limits) -> Iterator[Record]:
+def rows(source: str, text: str, limits: ConversionLimits) -> Iterator[Record]:
     """Yield the rows of a table whose first line names the columns.
 
     Raises:
@@ -60,7 +60,7 @@ def rows(source: str, text: str, limits: Limits) -> Iterator[Record]:
         raise UnreadableError(f"{source}: line {reader.line_num}: {error}.") from error
 
 
-def xlsx(source: str, data: bytes, limits: Limits) -> tuple[list[Passage], Document | None]:
+def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[list[ImportedPassage], Document | None]:
     """A workbook: the passages of its tables, and its other sheets as a document.
 
     A sheet is a table if its first row names every column once. Its rows are passages with ids as
@@ -72,7 +72,7 @@ def xlsx(source: str, data: bytes, limits: Limits) -> tuple[list[Passage], Docum
     """
     check_zip(source, data, limits)
     book = library("openpyxl").load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-    made: list[Passage] = []
+    made: list[ImportedPassage] = []
     outline = Outline()
     left = limits.cells
     for sheet in book.worksheets:

@@ -18,7 +18,7 @@ from engram.core.planning.round_sufficiency import FEATURES as ROUND_FEATURES
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
-from engram.core.ranking.ranking_weights import Believed, Prior
+from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 
 SHIPPED = Path(__file__).parents[1] / "ranking_prior.json"
 DIGITS = 6  # significant, so that a file can be read and a fit on another machine gives the same one
@@ -49,27 +49,27 @@ class RankingPrior:
     rounds_name: str = ""
 
     @property
-    def of_ranking(self) -> Believed:
+    def of_ranking(self) -> PriorIdentity:
         """What a collection learns of the ranking."""
-        return Believed("ranking", self.name)
+        return PriorIdentity("ranking", self.name)
 
     @property
-    def of_enough(self) -> Believed:
+    def of_enough(self) -> PriorIdentity:
         """What a collection learns of when an answer is enough."""
-        return Believed("enough", self.enough_name)
+        return PriorIdentity("enough", self.enough_name)
 
     @property
-    def of_rounds(self) -> Believed:
+    def of_rounds(self) -> PriorIdentity:
         """What a collection learns of when a session's pool is enough."""
-        return Believed("round", self.rounds_name)
+        return PriorIdentity("round", self.rounds_name)
 
     @property
-    def of_answers(self) -> dict[Believed, Prior]:
+    def of_answers(self) -> dict[PriorIdentity, Prior]:
         """What a single answer goes by."""
         return {self.of_enough: self.enough, self.of_ranking: self.prior}
 
     @property
-    def priors(self) -> dict[Believed, Prior]:
+    def priors(self) -> dict[PriorIdentity, Prior]:
         """All."""
         return self.of_answers | ({} if self.rounds is None else {self.of_rounds: self.rounds})
 
@@ -103,7 +103,7 @@ class RankingPriors:
         return (*self.encyclopedic.fitted, *self.general.fitted)
 
     @property
-    def priors(self) -> dict[Believed, Prior]:
+    def priors(self) -> dict[PriorIdentity, Prior]:
         """All priors, of both kinds."""
         return self.encyclopedic.priors | self.general.priors
 

@@ -18,8 +18,8 @@ from engram.api.body_limit import BodyLimit
 from engram.api.corpus import document_routes
 from engram.api.corpus import routes as corpus_routes
 from engram.api.corpus.schemas import PassagesIn
-from engram.api.dependencies import Needs
-from engram.api.draining import Drain
+from engram.api.dependencies import RequiredScope
+from engram.api.draining import DrainMiddleware
 from engram.api.explanations import overview_routes
 from engram.api.explanations import routes as explanations_routes
 from engram.api.facts import graph_routes
@@ -29,9 +29,9 @@ from engram.api.learning import judge_routes
 from engram.api.learning import routes as learning_routes
 from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
 from engram.api.openapi_links import link
-from engram.api.origin_checks import Allowed, Origins
+from engram.api.origin_checks import AllowedOrigins, Origins
 from engram.api.passage_keys import routes as passage_keys_routes
-from engram.api.request_telemetry import HEADER, Observed
+from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
 from engram.api.revocation import routes as revocation_routes
@@ -39,7 +39,7 @@ from engram.api.serving import chat_routes
 from engram.api.serving import routes as serving_routes
 from engram.api.sessions import routes as sessions_routes
 from engram.api.throttle import FREE, Bounds, Throttle
-from engram.api.work_threads import Aside
+from engram.api.work_threads import WorkThreads
 from engram.config.settings import Settings
 from engram.runtime.container import Application
 from engram.services.auth.rate_limits import Rates
@@ -105,8 +105,8 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.services = application
     app.state.draining = False
     settings = Settings(_env_file=None) if application is None else application.settings
-    app.state.answering = Aside("engram-questions", settings.answering)
-    app.add_middleware(Drain)
+    app.state.answering = WorkThreads("engram-questions", settings.answering)
+    app.add_middleware(DrainMiddleware)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
     _throttle(app, settings, None if application is None else application.rates)
     app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
@@ -133,7 +133,7 @@ def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
 
 def _guard(app: FastAPI, settings: Settings) -> None:
     """Put the check of origins around everything, failures that nobody expected included."""
-    allowed = Allowed.by(settings.host, settings.allowed_hosts, settings.cors_origins)
+    allowed = AllowedOrigins.by(settings.host, settings.allowed_hosts, settings.cors_origins)
     if allowed.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -143,7 +143,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             expose_headers=["location", "ratelimit", "ratelimit-policy", "retry-after", HEADER],
         )
     build = app.build_middleware_stack
-    app.build_middleware_stack = lambda: Observed(Origins(build(), allowed))  # type: ignore[method-assign]
+    app.build_middleware_stack = lambda: TelemetryMiddleware(Origins(build(), allowed))  # type: ignore[method-assign]
 
 
 def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
@@ -173,11 +173,11 @@ def _secure(document: dict[str, Any]) -> None:
             operation["responses"] |= {str(code): of for code, of in problems.responses(*refused).items()}
 
 
-def needed() -> Iterator[tuple[APIRoute, Needs]]:
+def needed() -> Iterator[tuple[APIRoute, RequiredScope]]:
     """Routes that need a scope, and what each needs."""
     for route in (route for router in ROUTERS for route in router.routes):
         for declared in route.dependencies if isinstance(route, APIRoute) else ():
-            if isinstance(declared.dependency, Needs):
+            if isinstance(declared.dependency, RequiredScope):
                 yield cast(APIRoute, route), declared.dependency
 
 

@@ -20,10 +20,10 @@ from engram.services.facts.graph_merge import AdoptService
 from engram.services.facts.predicate_service import PredicatesService
 from engram.services.facts.text_facts import TextService
 from engram.services.retrieval.dense_search import DenseService
-from engram.services.retrieval.passage_key_cache import KeptKeys
+from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query_expansion import ExpandService
-from engram.services.retrieval.query_plan import Planner
+from engram.services.retrieval.query_plan import QueryPlanner
 from engram.services.retrieval.retrieval_service import RetrieveService
 from engram.services.serving.arm_comparison import CompareService
 from engram.services.serving.experiment_arms import ServingService
@@ -75,10 +75,10 @@ class Asking(Upkeep):
             self.database.check_row_security()
 
     @cached_property
-    def planner(self) -> Planner:
+    def planner(self) -> QueryPlanner:
         """Analyses and embeds questions."""
         settings = self.settings
-        return Planner(
+        return QueryPlanner(
             self.encoder,
             self.language,
             self.limits,
@@ -88,9 +88,9 @@ class Asking(Upkeep):
         )
 
     @cached_property
-    def kept_keys(self) -> KeptKeys:
+    def kept_keys(self) -> PassageKeyCache:
         """Keys that are searched in this process."""
-        return KeptKeys(self.settings.keys_memory_mb * 2**20)
+        return PassageKeyCache(self.settings.keys_memory_mb * 2**20)
 
     @cached_property
     def retrieve(self) -> RetrieveService:

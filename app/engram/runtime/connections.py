@@ -22,7 +22,7 @@ LEAST_BODY_BYTES = 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """Bounds on connections.
 
     Attributes:
@@ -37,10 +37,10 @@ class Limits:
     body_seconds: float
 
 
-class Guarded(HttpToolsProtocol):
+class LimitedConnection(HttpToolsProtocol):
     """One connection, within limits."""
 
-    def __init__(self, *arguments: Any, limits: Limits, **named: Any) -> None:
+    def __init__(self, *arguments: Any, limits: ConnectionLimits, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._limits = limits
         self._timer: asyncio.TimerHandle | None = None
@@ -58,7 +58,9 @@ class Guarded(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Make room for it if there is none, in place of one that has no whole request."""
         if len(self.connections) >= self._limits.connections:
-            waiting = next((one for one in self.connections if isinstance(one, Guarded) and not one._busy), None)
+            waiting = next(
+                (one for one in self.connections if isinstance(one, LimitedConnection) and not one._busy), None
+            )
             log.warning("too many connections", limit=self._limits.connections, dropped=waiting is not None)
             if waiting is None:
                 super().connection_made(transport)  # type: ignore[arg-type] # of a TCP server it is a Transport

@@ -21,7 +21,7 @@ from engram.services.explanations.sentence_explanations import ExplainService
 from engram.services.jobs.job_kinds import INGEST, REEMBED, REKEY, REPLAY, REVOCATION, SESSIONS
 from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.job_service import JobsService
-from engram.services.jobs.work import Handler, Kind
+from engram.services.jobs.work import JobHandler, Kind
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.llm_judge import JudgeService
@@ -40,7 +40,7 @@ from engram.services.revocation.verification import VerifyService
 from engram.services.sessions.agent_planner import AgentPlanner
 from engram.services.sessions.auto_planner import AutoPlanner
 from engram.services.sessions.graph_publication import Publisher
-from engram.services.sessions.planner import Planner as SessionPlanner
+from engram.services.sessions.planner import SessionPlanner
 from engram.services.sessions.pool_planner import PoolPlanner
 from engram.services.sessions.round_judge import RoundJudge
 from engram.services.sessions.session_feedback import Teacher
@@ -157,9 +157,9 @@ class Application(Asking):
         )
 
     @cached_property
-    def handlers(self) -> Mapping[Kind, Handler]:
+    def handlers(self) -> Mapping[Kind, JobHandler]:
         """What does jobs, by their kinds."""
-        kinds: dict[Kind, Handler] = {
+        kinds: dict[Kind, JobHandler] = {
             INGEST: self.index,
             REKEY: self.rekey,
             REVOCATION: self.revoke,

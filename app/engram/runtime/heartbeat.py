@@ -16,7 +16,7 @@ STUCK_SECONDS = 600.0
 """How long one turn of a loop may take; a worker with one that takes longer is no longer said to live."""
 
 
-class Heart:
+class Heartbeat:
     """Beats while the worker's loops go round."""
 
     def __init__(self, stream: WakeStream, file: Path | None) -> None:

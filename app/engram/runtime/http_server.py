@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from engram.config.settings import Settings
-from engram.runtime.connections import Guarded, Limits
+from engram.runtime.connections import ConnectionLimits, LimitedConnection
 
 SWITCH_SECONDS = 0.0005
 """How long a thread may compute while others wait for the interpreter. A query waits for it a dozen times; behind
@@ -28,13 +28,15 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, settings: Settings) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
-        limits = Limits(settings.max_connections, settings.head_timeout_seconds, settings.body_timeout_seconds)
+        limits = ConnectionLimits(
+            settings.max_connections, settings.head_timeout_seconds, settings.body_timeout_seconds
+        )
         super().__init__(
             uvicorn.Config(
                 app,
                 host=settings.host,
                 port=settings.port,
-                http=partial(Guarded, limits=limits),  # type: ignore[arg-type] # it is only ever called
+                http=partial(LimitedConnection, limits=limits),  # type: ignore[arg-type] # it is only ever called
                 ws="none",
                 access_log=False,
                 log_level="warning",

@@ -47,14 +47,16 @@ class Commands:
 
 
 @dataclass(frozen=True)
-class Crew:
+class ProcessCounts:
     """How many processes there are of each role."""
 
     api: int = 1
     workers: int = 1
 
 
-def run(settings: Settings, *, sample: bool, crew: Crew | None = None, commands: Commands | None = None) -> int:
+def run(
+    settings: Settings, *, sample: bool, crew: ProcessCounts | None = None, commands: Commands | None = None
+) -> int:
     """Start everything, keep it running until SIGINT, SIGTERM or SIGHUP, and return the exit code.
 
     Several API processes accept connections from one socket, which is this process's: it outlives each of them, so
@@ -63,11 +65,11 @@ def run(settings: Settings, *, sample: bool, crew: Crew | None = None, commands:
     0 after a stop by signal, 130 after a second one, otherwise the code of the child that ended the run or 1.
     Call it from the main thread: it installs signal handlers while it runs.
     """
-    return _Supervisor(settings, sample=sample, crew=crew or Crew(), commands=commands or Commands()).run()
+    return _Supervisor(settings, sample=sample, crew=crew or ProcessCounts(), commands=commands or Commands()).run()
 
 
 class _Supervisor:
-    def __init__(self, settings: Settings, *, sample: bool, crew: Crew, commands: Commands) -> None:
+    def __init__(self, settings: Settings, *, sample: bool, crew: ProcessCounts, commands: Commands) -> None:
         self._settings = settings
         self._crew = crew
         self._sockets: list[socket.socket] = []
@@ -217,7 +219,11 @@ class _Supervisor:
         """Wait until the API serves; False if a signal ended the wait."""
         started = reported = time.monotonic()
         crew = self._crew
-        named = "the API and a worker" if crew == Crew() else f"{crew.api} API processes, {crew.workers} workers"
+        named = (
+            "the API and a worker"
+            if crew == ProcessCounts()
+            else f"{crew.api} API processes, {crew.workers} workers"
+        )
         say(f"Starting {named}; waiting for {self._address}/readyz ...")
         while (answer := _probe(f"{self._address}/readyz")) is not None:
             if self._tick():

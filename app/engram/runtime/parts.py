@@ -13,7 +13,7 @@ from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors, load_priors
 from engram.providers.stop_weights import CrossEncoder, Relevance, StopWeights, load_stop
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.feedback_policy import Noise
+from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.passage_keys.attribution import KeyLearning
 from engram.storage.retrieval.query_focus import GraphLimits
 
@@ -106,10 +106,10 @@ class Parts:
         return GraphLimits(settings.hub_limit, settings.candidate_limit)
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> FeedbackPolicy:
         """How far verdicts move what is learned."""
         settings = self.settings
-        return Noise(
+        return FeedbackPolicy(
             settings.observation_noise_positive,
             settings.observation_noise_negative,
             settings.process_noise,

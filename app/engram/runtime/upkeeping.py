@@ -17,7 +17,7 @@ from engram.services.maintenance.doctor_checks import DoctorService
 from engram.services.maintenance.health_checks import HealthService
 from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
 from engram.services.maintenance.planner_statistics import StatisticsService
-from engram.services.maintenance.retention import Keep, RetentionService
+from engram.services.maintenance.retention import RetentionDays, RetentionService
 from engram.services.maintenance.service_gauges import StateService
 from engram.services.maintenance.tenant_closing import ClosingService
 from engram.storage.access_notices import Notices
@@ -92,7 +92,7 @@ class Upkeep(Parts):
     def retention(self) -> RetentionService:
         """Removes what was kept long enough."""
         settings = self.settings
-        keep = Keep(
+        keep = RetentionDays(
             settings.keep_queries_days,
             settings.keep_jobs_days,
             settings.keep_idempotency_days,

@@ -11,8 +11,8 @@ import structlog
 
 from engram.context.errors import EngramError, UnavailableError
 from engram.runtime.container import Application
-from engram.runtime.heartbeat import Heart
-from engram.services.jobs.job_runner import Crew
+from engram.runtime.heartbeat import Heartbeat
+from engram.services.jobs.job_runner import JobThreads
 from engram.storage.wake_stream import Wake
 from engram.telemetry.metrics_endpoint import Check
 
@@ -41,7 +41,7 @@ class Worker:
     def __init__(self, app: Application) -> None:
         self._app = app
         self._stopping, self._warm = threading.Event(), threading.Event()
-        self._heart = Heart(app.stream, app.settings.worker_beat_file)
+        self._heart = Heartbeat(app.stream, app.settings.worker_beat_file)
         self._left: list[Wake] = []
         self._swept = 0.0
         self._learn_due = 0.0
@@ -157,7 +157,7 @@ class Worker:
         self._app.evolve.run_due()
 
     def _do_jobs(self) -> None:
-        with Crew(self._app.runner, self._stopping.is_set) as crew:
+        with JobThreads(self._app.runner, self._stopping.is_set) as crew:
 
             def step() -> None:
                 self._heart.turn("jobs")

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class CarriedStatement:
     """A statement of few rows that is read with another one, whose parameters it shares.
 
     Attributes:

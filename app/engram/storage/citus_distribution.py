@@ -31,7 +31,7 @@ LOCK = 0x456E6772616D  # as migrations: nobody changes the schema meanwhile
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class DistributionResult:
     """What a distribution did.
 
     Attributes:
@@ -78,7 +78,7 @@ def spread_schema() -> MetaData:
     return spread
 
 
-def distribute(writer: Writer, *, hnsw_ef_search: int) -> Spread:
+def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     """Distribute what is not distributed yet, in one transaction: all of it or nothing.
 
     Rows that there are move to where they belong.
@@ -116,7 +116,7 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> Spread:
         # Of a statement with several parts Citus carries out one after the other, so it is checked in the end.
         writer.execute(f"ALTER TABLE {key.table} ADD CONSTRAINT {key.name} {key.definition} {DEFERRED}")
     _set_on_nodes(writer, NODE_SETTINGS | {"hnsw.ef_search": str(hnsw_ef_search)})
-    return Spread(len(tables), len(references), len(keys), policies)
+    return DistributionResult(len(tables), len(references), len(keys), policies)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _OF_A_COORDINATOR = """
 written to several tables goes to a node by one connection, which alone sees it before the end."""
 
 
-class Sending(RawCursor[Any]):
+class PreparedStatement(RawCursor[Any]):
     """One statement, with parameters by their places (see ``parameters.placed``); its rows are named tuples.
 
     Results come in binary: parsing numbers and vectors from text costs more than the statements.

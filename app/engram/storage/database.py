@@ -19,7 +19,13 @@ from engram.context import deadline, tenancy
 from engram.context.errors import ConfigurationError
 from engram.storage import replica
 from engram.storage.column_parameters import placed
-from engram.storage.connection_pools import CONNECT_TIMEOUT_SECONDS, DISTRIBUTED, Sending, pooled, with_driver
+from engram.storage.connection_pools import (
+    CONNECT_TIMEOUT_SECONDS,
+    DISTRIBUTED,
+    PreparedStatement,
+    pooled,
+    with_driver,
+)
 from engram.storage.postgres_errors import explained
 from engram.storage.replica import Replica
 from engram.storage.row_lookups import of_one_node
@@ -67,10 +73,10 @@ class Reader:
         row = self.row(statement, parameters)
         return None if row is None else row[0]
 
-    def _send(self, statement: str, parameters: Parameters) -> Sending:
+    def _send(self, statement: str, parameters: Parameters) -> PreparedStatement:
         text, names = placed(of_one_node(statement) if self.distributed else statement)
         given = parameters or {}
-        return Sending(self._driver).execute(text, [given[name] for name in names])
+        return PreparedStatement(self._driver).execute(text, [given[name] for name in names])
 
     @contextmanager
     def _refusals(self, statement: str | None) -> Iterator[None]:
@@ -114,7 +120,7 @@ class Administrator(Reader):
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ConnectionPool:
     """Connections that are lent, and how many may be."""
 
     in_use: int
@@ -312,13 +318,13 @@ class Database:
             system, end = reader.row(replica.PRIMARY)
         return system, end
 
-    def pools(self) -> Mapping[str, Pool]:
+    def pools(self) -> Mapping[str, ConnectionPool]:
         """What of each pool is lent."""
         pools = {"write": self._writers.pool, "read": self._readers.pool}
         if self.replica is not None:
             pools["replica"] = self.replica.pool
         return {
-            name: Pool(pool.checkedout(), pool.size())
+            name: ConnectionPool(pool.checkedout(), pool.size())
             for name, pool in pools.items()
             if isinstance(pool, QueuePool)
         }

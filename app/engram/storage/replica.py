@@ -46,7 +46,7 @@ class BehindError(ReplicaError):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReplicaPosition:
     """What was last found of the replica; ``lag_seconds``: all that is older is there, None if that is unknown."""
 
     standing: Standing
@@ -113,19 +113,19 @@ class Replica:
             self._thread = threading.Thread(target=self._watch, name="replica", daemon=True)
             self._thread.start()
 
-    def seen(self) -> Seen:
+    def seen(self) -> ReplicaPosition:
         """What was last found, as old as it is by now."""
         lag = None if self._fresh_at is None else time.monotonic() - self._fresh_at
         if self._standing != "ok":
-            return Seen(self._standing, lag)
-        return Seen("ok" if lag is not None and lag <= self._lag_seconds else "stale", lag)
+            return ReplicaPosition(self._standing, lag)
+        return ReplicaPosition("ok" if lag is not None and lag <= self._lag_seconds else "stale", lag)
 
     @property
     def usable(self) -> bool:
         """Whether reads may go there."""
         return self.seen().standing == "ok"
 
-    def look(self) -> Seen:
+    def look(self) -> ReplicaPosition:
         """Ask both servers."""
         with self._looking:
             before = self.seen().standing

@@ -140,7 +140,7 @@ def tokens(prompt: int, completion: int, prices: tuple[float, float]) -> None:
     LLM_COST.inc((prompt * prices[0] + completion * prices[1]) / 1e6)
 
 
-class Looking(Collector):
+class ScrapedMetrics(Collector):
     """Metrics that are looked up when they are asked for."""
 
     def __init__(self, look: Callable[[], Iterable[Metric]]) -> None:
@@ -167,7 +167,7 @@ def exposition(look: Callable[[], Iterable[Metric]] | None = None) -> bytes:
         pages.append(generate_latest(_registry))
     if look is not None:
         now = CollectorRegistry()
-        now.register(Looking(look))
+        now.register(ScrapedMetrics(look))
         pages.append(generate_latest(now))
     return b"".join(pages)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engram.core.filter.caps import (
     JUDGES,
     UNTOUCHED,
-    Pulled,
+    GainBudget,
     Said,
     allowed_gain,
     comparisons,
@@ -72,7 +72,7 @@ class TestAllowedGain:
     def test_the_contested_share_holds_for_what_goes_against_others(
         self, said: Said, share: float, contested_share: float, most: float
     ) -> None:
-        pulled = Pulled("2026-05-01", (("a", 0.5),))
+        pulled = GainBudget("2026-05-01", (("a", 0.5),))
         allowed = allowed_gain(pulled, said, "a", 1, share=share, contested_share=contested_share)
         assert allowed == pytest.approx(most)
 
@@ -84,7 +84,7 @@ class TestPulled:
 
     def test_a_new_day_begins_anew(self) -> None:
         pulled = UNTOUCHED.on("2026-05-01").after("a", 0.5)
-        assert pulled.on("2026-05-02") == Pulled("2026-05-02")
+        assert pulled.on("2026-05-02") == GainBudget("2026-05-02")
 
     def test_a_verdict_of_an_earlier_day_counts_to_the_last(self) -> None:
         pulled = UNTOUCHED.on("2026-05-02").after("a", 0.5)

@@ -13,10 +13,10 @@ from engram.core.filter.influence import (
     with_memories,
 )
 from engram.core.filter.kalman import update_memories
-from engram.core.ranking.complementarity import LINKS, Pool
-from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, Reach, passage_features, with_second_look
+from engram.core.ranking.complementarity import LINKS, CandidatePool
+from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, HopReach, passage_features, with_second_look
 from engram.core.ranking.propagation import Candidates, sentence_scores
-from engram.core.ranking.ranking_weights import Evidence, Prior, no_evidence, posterior
+from engram.core.ranking.ranking_weights import Prior, WeightEvidence, no_evidence, posterior
 
 
 def unit(values: np.ndarray) -> np.ndarray:
@@ -93,9 +93,9 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
     similarities, lexical = ({p: float(draw.uniform(-0.2, 1)) for p in passages} for _ in range(2))
     titled = [{int(p): float(draw.uniform(0, 1)) for p in draw.choice(passages, 2)} for _ in range(hops)]
 
-    def reaches() -> list[Reach]:
+    def reaches() -> list[HopReach]:
         return [
-            Reach(
+            HopReach(
                 draw.integers(1, 9, size=4),  # some of passages that are not ranked
                 draw.uniform(-1, 1, size=4),
                 np.sort(draw.uniform(0, 1, size=4))[::-1],
@@ -106,7 +106,7 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
 
     before, after = reaches(), reaches()
     weights = draw.normal(size=len(FIRST_LOOK))
-    made = Pool(np.array([2, 4]), draw.normal(size=(2, len(passages), len(LINKS))))
+    made = CandidatePool(np.array([2, 4]), draw.normal(size=(2, len(passages), len(LINKS))))
     ids, first = passage_features(similarities, lexical, {}, before)
     _, expected = passage_features(similarities, lexical, {}, after)
     order = draw.permutation(len(ids))
@@ -116,9 +116,9 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
         np.testing.assert_allclose(told, with_second_look(expected, pool, weights)[order], atol=1e-12)
 
 
-def some_evidence(seed: int, size: int) -> Evidence:
+def some_evidence(seed: int, size: int) -> WeightEvidence:
     rows = np.random.default_rng(seed).normal(size=(5, size))
-    return Evidence(rows[0], rows[1:].T @ rows[1:])
+    return WeightEvidence(rows[0], rows[1:].T @ rows[1:])
 
 
 def test_means_without_a_term_are_those_of_the_other_terms() -> None:

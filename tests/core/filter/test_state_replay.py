@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from engram.core.filter import state_replay
-from engram.core.filter.state_replay import Step
+from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import RECALL, TASK, Audit
 from tests.support.logs import BASES, EVENT, Verdict, bits, learned, logs, memory_steps, support_steps, unit, words
 
@@ -76,11 +76,11 @@ class TestWithAllEvents:
         assert sorted(bits(replayed.state) for replayed in done) == sorted(map(bits, made.supports.values()))
 
     def test_of_what_has_no_base_nothing_is_replayed(self) -> None:
-        step = Step(1, EVENT, Audit(1, 99, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001), unit(1))
+        step = ReplayStep(1, EVENT, Audit(1, 99, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001), unit(1))
         assert list(state_replay.memories(BASES, [step])) == []
 
     def test_a_memory_cannot_move_without_a_direction(self) -> None:
-        step = Step(1, EVENT, Audit(1, 1, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001))
+        step = ReplayStep(1, EVENT, Audit(1, 1, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001))
         with pytest.raises(ValueError, match="direction"):
             list(state_replay.memories(BASES, [step]))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.core.filter.caps import Pulled, Said
+from engram.core.filter.caps import GainBudget, Said
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import (
     RECALL,
@@ -18,15 +18,15 @@ from engram.core.filter.states import (
     TIME,
     Audit,
     AuditRows,
-    Memory,
-    Observation,
+    SentenceMemory,
+    SentenceObservation,
     Support,
     Vector,
     move_memories,
     move_supports,
     question_hash,
 )
-from engram.core.filter.steps import Moved, Saying, step, steps
+from engram.core.filter.steps import EventStatement, MovedStates, step, steps
 from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, learned, logs, unit
 
 some = settings(deadline=None)
@@ -36,18 +36,21 @@ NOISE = (1.0, 0.5)
 
 
 def told(
-    targets: dict[int, int], directions: dict[str, Vector], memories: dict[tuple[int, str], Memory], **more: Any
-) -> Moved:
+    targets: dict[int, int],
+    directions: dict[str, Vector],
+    memories: dict[tuple[int, str], SentenceMemory],
+    **more: Any,
+) -> MovedStates:
     """What ``EVENT`` moves where no support is known."""
-    saying = Saying(EVENT, targets, directions, **({"noise": NOISE} | more))
+    saying = EventStatement(EVENT, targets, directions, **({"noise": NOISE} | more))
     return step(saying, MemoryRows.of([*memories.values()]), SupportRows.of([]))
 
 
-def observation(sentence: int, draw: np.random.Generator) -> Observation:
-    return Observation(EVENT, sentence, int(draw.integers(0, 2)), float(draw.uniform(0.1, 2)))
+def observation(sentence: int, draw: np.random.Generator) -> SentenceObservation:
+    return SentenceObservation(EVENT, sentence, int(draw.integers(0, 2)), float(draw.uniform(0.1, 2)))
 
 
-def pairs(moved: tuple[Sequence[Memory | Support], AuditRows]) -> list[Any]:
+def pairs(moved: tuple[Sequence[SentenceMemory | Support], AuditRows]) -> list[Any]:
     """Each state with its audit row, to the bit."""
     return [bits(pair) for pair in zip(moved[0], moved[1], strict=True)]
 
@@ -55,14 +58,14 @@ def pairs(moved: tuple[Sequence[Memory | Support], AuditRows]) -> list[Any]:
 class TestWorkedExamples:
     def test_a_first_supporting_verdict_moves_memory_and_support(self) -> None:
         # m = (0.6, 0.8), q = (1, 0): K = 1 / (1 + 0.5) = 2/3, r = 1 - 0.6, m + K r q = (13/15, 0.8).
-        memories = {(1, TASK): Memory(1, TASK, np.array([0.6, 0.8], dtype=np.float32))}
+        memories = {(1, TASK): SentenceMemory(1, TASK, np.array([0.6, 0.8], dtype=np.float32))}
         moved = told({1: 1}, {TASK: np.array([1.0, 0.0], dtype=np.float32)}, memories)
 
         (memory,), (support,) = moved.memories, moved.supports
         turned = np.array([13 / 15, 0.8])
         np.testing.assert_allclose(memory.vector, turned / np.linalg.norm(turned), rtol=1e-6)
         assert memory.perplexity == pytest.approx(1 / 3 + 0.001)
-        assert memory.pulled == Pulled(DAY, (("a", pytest.approx(1 / 3)),))
+        assert memory.pulled == GainBudget(DAY, (("a", pytest.approx(1 / 3)),))
         assert support == Support(
             7, 1, pytest.approx(2 / 3), pytest.approx(1 / 3 + 0.001), 1, True, memory.pulled, (("a", 1),)
         )
@@ -72,15 +75,15 @@ class TestWorkedExamples:
         assert recall.strength == pytest.approx(2 / 3)
 
     def test_an_event_that_says_nothing_moves_nothing(self) -> None:
-        moved = told({}, {TASK: unit(1)}, {(1, TASK): Memory(1, TASK, unit(2))})
+        moved = told({}, {TASK: unit(1)}, {(1, TASK): SentenceMemory(1, TASK, unit(2))})
         assert [*moved.memories, *moved.supports, *moved.audit, *moved.contested] == []
 
     def test_a_sentence_that_is_gone_is_left_alone(self) -> None:
-        moved = told({1: 1, 2: 1}, {TASK: unit(1)}, {(2, TASK): Memory(2, TASK, unit(2))})
+        moved = told({1: 1, 2: 1}, {TASK: unit(1)}, {(2, TASK): SentenceMemory(2, TASK, unit(2))})
         assert {row.sentence_id for row in moved.audit} == {2}
 
     def test_only_a_question_of_time_moves_time_memories(self) -> None:
-        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
         both = {TASK: unit(1), TIME: unit(2)}
         timed = told({1: 1, 2: 1}, both, memories)
         assert [(row.sentence_id, row.channel) for row in timed.audit] == [
@@ -95,18 +98,18 @@ class TestWorkedExamples:
 
     @pytest.mark.parametrize("frozen", [TASK, TIME, RECALL])
     def test_what_is_frozen_stays(self, frozen: str) -> None:
-        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
         both = {TASK: unit(1), TIME: unit(2)}
         moved = told({1: 1}, both, memories, frozen=frozenset({frozen}))
         assert {row.channel for row in moved.audit} == {TASK, TIME, RECALL} - {frozen}
 
     def test_noise_may_go_by_the_perplexity_of_each_state(self) -> None:
-        memories = {(1, TASK): Memory(1, TASK, unit(1), 0.25)}
+        memories = {(1, TASK): SentenceMemory(1, TASK, unit(1), 0.25)}
         moved = told({1: 1}, {TASK: unit(2)}, memories, by_perplexity=1.0)
         assert [(row.observation_noise, row.gain) for row in moved.audit] == [(0.25, 0.5), (1.0, 0.5)]
 
     def test_silence_says_as_much_as_was_looked_at(self) -> None:
-        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
         directions = {TASK: unit(7)}
         whole = told({1: 0, 2: 0, 3: 1}, directions, memories)
         moved = told({1: 0, 2: 0, 3: 1}, directions, memories, examined={2: 0.25})
@@ -117,7 +120,7 @@ class TestWorkedExamples:
 
     @pytest.mark.parametrize("examined", [0.0, -0.5, 1.01, math.nan])
     def test_what_nobody_can_have_seen_is_no_observation(self, examined: float) -> None:
-        memories = {(1, TASK): Memory(1, TASK, unit(1))}
+        memories = {(1, TASK): SentenceMemory(1, TASK, unit(1))}
         with pytest.raises(ValueError, match="examination probability"):
             told({1: 0}, {TASK: unit(2)}, memories, examined={1: examined})
 
@@ -128,7 +131,7 @@ class TestWorkedExamples:
         assert question_hash("?") != question_hash("!")
 
     def test_a_gain_below_that_of_eq_11_was_capped(self) -> None:
-        observed = Observation(EVENT, 1, 1, 0.5)
+        observed = SentenceObservation(EVENT, 1, 1, 0.5)
         assert not Audit.of(observed, TASK, 0.5, 0.4, 0.5, 0.251).capped  # 0.5 / (0.5 + 0.5)
         assert Audit.of(observed, TASK, 0.4, 0.4, 0.5, 0.301).capped
 
@@ -139,7 +142,7 @@ class TestProperties:
     def test_states_and_gains_stay_in_their_ranges(self, log: list[Verdict]) -> None:
         found = learned(log)
         least = min(one.event.process_noise for one in log)
-        moved: list[Memory | Support] = [*found.touched().values(), *found.supports.values()]
+        moved: list[SentenceMemory | Support] = [*found.touched().values(), *found.supports.values()]
         for state in moved:
             assert least <= state.perplexity <= 1
         for memory in found.memories.values():
@@ -169,7 +172,7 @@ class TestProperties:
     def test_a_judge_closes_no_more_of_a_state_in_a_day_than_its_share(self, log: list[Verdict]) -> None:
         share = max(one.event.share for one in log)
         found = learned(log)
-        states: list[Memory | Support] = [*found.memories.values(), *found.supports.values()]
+        states: list[SentenceMemory | Support] = [*found.memories.values(), *found.supports.values()]
         for state in states:
             assert all(1 - left <= share + 1e-9 for _, left in state.pulled.kept)
             assert all(0 < left <= 1 for _, left in state.pulled.kept)
@@ -261,8 +264,10 @@ class TestTogether:
 
     @pytest.mark.parametrize("dimension", [1, 7, 384, 1_024])
     def test_vectors_of_any_length(self, dimension: int) -> None:
-        memories = [Memory(s, TASK, unit(s, dimension), 1 / s, s, Pulled(DAY, (("a", 0.5),))) for s in SENTENCES]
-        observed = [Observation(EVENT, s, s % 2, 0.3 * s) for s in SENTENCES]
+        memories = [
+            SentenceMemory(s, TASK, unit(s, dimension), 1 / s, s, GainBudget(DAY, (("a", 0.5),))) for s in SENTENCES
+        ]
+        observed = [SentenceObservation(EVENT, s, s % 2, 0.3 * s) for s in SENTENCES]
         direction = unit(9, dimension)
         together = move_memories(memories, [()] * len(memories), observed, direction)
         alone = [
@@ -274,8 +279,10 @@ class TestTogether:
     @pytest.mark.parametrize("dimension", [1, 7, 384])
     def test_memories_that_each_move_along_their_own_direction_by_their_own_event(self, dimension: int) -> None:
         events = [replace(EVENT, id=s, judge=f"judge {s}", process_noise=s / 100) for s in SENTENCES]
-        memories = [Memory(s, TASK, unit(s, dimension)) for s in SENTENCES]
-        observed = [Observation(event, s, s % 2, 0.3 * s) for event, s in zip(events, SENTENCES, strict=True)]
+        memories = [SentenceMemory(s, TASK, unit(s, dimension)) for s in SENTENCES]
+        observed = [
+            SentenceObservation(event, s, s % 2, 0.3 * s) for event, s in zip(events, SENTENCES, strict=True)
+        ]
         directions = np.stack([unit(50 + s, dimension) for s in SENTENCES])
         together = move_memories(memories, [()] * len(memories), observed, directions)
         alone = [
@@ -290,7 +297,7 @@ class TestTogether:
         self, log: list[Verdict], frozen: tuple[str, ...]
     ) -> None:
         one_by_one = learned(log, frozen)
-        bases = MemoryRows.of([Memory(*key, vector) for key, vector in BASES.items()])
+        bases = MemoryRows.of([SentenceMemory(*key, vector) for key, vector in BASES.items()])
         batch = steps([one.saying(frozen) for one in log], bases, SupportRows.of([]))
         assert {(m.sentence_id, m.channel): bits(m) for m in batch.memories} == {
             key: bits(memory) for key, memory in one_by_one.touched().items()
@@ -305,7 +312,7 @@ class TestTogether:
     @given(logs(most=12), st.integers(0, 12))
     def test_a_batch_goes_on_from_what_an_earlier_one_left(self, log: list[Verdict], first: int) -> None:
         one_by_one = learned(log)
-        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
         supports: dict[tuple[int, int], Support] = {}
         for part in (log[:first], log[first:]):
             moved = steps(
@@ -328,9 +335,9 @@ class TestTogether:
 class TestRefusals:
     def test_lengths_that_differ(self) -> None:
         with pytest.raises(ValueError, match="zip"):
-            move_supports([Support(7, 1), Support(7, 2)], [Observation(EVENT, 1, 1, 0.5)])
+            move_supports([Support(7, 1), Support(7, 2)], [SentenceObservation(EVENT, 1, 1, 0.5)])
 
     @pytest.mark.parametrize("noise", [0.0, -1.0, math.nan])
     def test_noise_that_is_not_positive(self, noise: float) -> None:
         with pytest.raises(ValueError, match="noise"):
-            move_supports([Support(7, 1)], [Observation(EVENT, 1, 1, noise)])
+            move_supports([Support(7, 1)], [SentenceObservation(EVENT, 1, 1, noise)])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.knowledge.agent_turns import ACTS, FormatError, Turn, read_turn, reward, written
+from engram.core.knowledge.agent_turns import ACTS, AgentTurn, FormatError, read_turn, reward, written
 
 PLAIN = st.text(st.characters(codec="ascii", exclude_characters="<>[]"), min_size=1).map(
     lambda text: " ".join(text.split())
@@ -15,11 +15,11 @@ PLAIN = st.text(st.characters(codec="ascii", exclude_characters="<>[]"), min_siz
 
 def test_a_turn_is_a_thought_and_one_action() -> None:
     said = " <think>Where is\n it?</think>\n<memory_search> Green\nspouse </memory_search> "
-    assert read_turn(said) == Turn("search", "Green spouse", "Where is it?")
+    assert read_turn(said) == AgentTurn("search", "Green spouse", "Where is it?")
 
 
 def test_an_answer_may_cite() -> None:
-    assert read_turn("<think>So.</think><answer>Miquette Giraudy [1, 3]</answer>") == Turn(
+    assert read_turn("<think>So.</think><answer>Miquette Giraudy [1, 3]</answer>") == AgentTurn(
         "answer", "Miquette Giraudy", "So.", (1, 3)
     )
     assert read_turn("<think>So.</think><answer>[1984]</answer>").content == "[1984]"
@@ -60,7 +60,7 @@ def test_what_is_not_offered_is_no_turn() -> None:
 
 @given(st.sampled_from(ACTS), PLAIN.filter(bool), PLAIN)
 def test_what_is_written_is_read(act: str, content: str, thought: str) -> None:
-    turn = Turn(act, content, thought)  # type: ignore[arg-type]
+    turn = AgentTurn(act, content, thought)  # type: ignore[arg-type]
     assert read_turn(written(turn)) == turn
 
 

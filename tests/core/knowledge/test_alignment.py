@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engram.core.knowledge.alignment import (
-    Joined,
-    Node,
+    AlignedMention,
+    CandidateEntity,
     aggregate,
     agree,
     align,
@@ -20,22 +20,26 @@ NEAR_EAST = np.array([0.8, 0.6], dtype=np.float32)
 NORTH = np.array([0.0, 1.0], dtype=np.float32)
 
 
-def node(number: int, *keys: str, kind: str | None = "person", near: tuple[int, ...] = ()) -> Node:
-    return Node(number, keys, kind, EAST, frozenset(near))
+def node(number: int, *keys: str, kind: str | None = "person", near: tuple[int, ...] = ()) -> CandidateEntity:
+    return CandidateEntity(number, keys, kind, EAST, frozenset(near))
 
 
 def test_a_name_wins_over_an_alias_and_that_over_similarity() -> None:
     nodes = [node(3, "ada berg"), node(2, "a. berg", "ada lind"), node(1, "ada lind")]
 
-    assert align("ada lind", "person", EAST, (), nodes) == Joined(1, "name", 1.0)
-    assert align("ada lind", "person", EAST, (), nodes[:2]) == Joined(2, "alias", 1.0)
+    assert align("ada lind", "person", EAST, (), nodes) == AlignedMention(1, "name", 1.0)
+    assert align("ada lind", "person", EAST, (), nodes[:2]) == AlignedMention(2, "alias", 1.0)
 
 
 def test_similarity_joins_above_delta_only() -> None:
     nodes = [node(1, "edward berg")]
 
-    assert align("ed berg", "person", NEAR_EAST, {1}, nodes, 0.7) == Joined(1, "similarity", pytest.approx(0.8))
-    assert align("ed berg", "person", NEAR_EAST, {1}, nodes, 0.8001) == Joined(None, "new", pytest.approx(0.8))
+    assert align("ed berg", "person", NEAR_EAST, {1}, nodes, 0.7) == AlignedMention(
+        1, "similarity", pytest.approx(0.8)
+    )
+    assert align("ed berg", "person", NEAR_EAST, {1}, nodes, 0.8001) == AlignedMention(
+        None, "new", pytest.approx(0.8)
+    )
 
 
 @pytest.mark.parametrize(

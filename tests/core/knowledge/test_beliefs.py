@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.knowledge.beliefs import HELD, Group, Kind, Word, replay
+from engram.core.knowledge.beliefs import HELD, FactStatement, Group, Kind, replay
 from engram.core.knowledge.claims import ALWAYS, NEVER, Claim, Days
 
 BEGUN = datetime(2026, 5, 1, tzinfo=UTC)
@@ -19,9 +19,9 @@ def day(year: int) -> int:
     return date(year, 1, 1).toordinal()
 
 
-def word(sequence: int, fact: int, kind: Kind = "source", who: str = "", **more: Any) -> Word:
+def word(sequence: int, fact: int, kind: Kind = "source", who: str = "", **more: Any) -> FactStatement:
     at = BEGUN + timedelta(seconds=sequence)
-    return Word(
+    return FactStatement(
         sequence=sequence,
         fact_id=fact,
         kind=kind,
@@ -35,7 +35,7 @@ def word(sequence: int, fact: int, kind: Kind = "source", who: str = "", **more:
     )
 
 
-def believed(claims: Sequence[Claim], words: Sequence[Word], *, one: bool = True) -> dict[int, float]:
+def believed(claims: Sequence[Claim], words: Sequence[FactStatement], *, one: bool = True) -> dict[int, float]:
     facts, _ = replay([Group(claims, words, one)])
     return {fact: state.belief for fact, state in facts.items()}
 
@@ -48,7 +48,7 @@ def test_a_source_moves_a_fact_by_the_gain() -> None:
     assert state.perplexity == pytest.approx((1 - gain) * 1 + Q)
 
 
-def _replayed(claims: Sequence[Claim], words: Sequence[Word]) -> tuple[Any, Any]:
+def _replayed(claims: Sequence[Claim], words: Sequence[FactStatement]) -> tuple[Any, Any]:
     facts, moves = replay([Group(claims, words, True)])
     return facts.values(), moves
 

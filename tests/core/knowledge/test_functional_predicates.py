@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engram.core.knowledge.functional_predicates import (
     ONCE,
     SLACK_DAYS,
-    Holding,
+    ObjectPeriod,
     OneAtATime,
     competing,
     is_functional,
@@ -18,7 +18,7 @@ from engram.core.knowledge.functional_predicates import (
 YEAR = 365
 INTERVALS = st.tuples(st.none() | st.integers(0, 5_000), st.none() | st.integers(5_001, 9_000))
 HOLDINGS = st.lists(
-    st.builds(lambda thing, span: Holding(thing, *span), st.sampled_from("abc"), INTERVALS), max_size=12
+    st.builds(lambda thing, span: ObjectPeriod(thing, *span), st.sampled_from("abc"), INTERVALS), max_size=12
 )
 
 
@@ -36,17 +36,17 @@ def test_a_predicate_met_twice_is_not_called_functional() -> None:
 
 
 def test_what_one_sentence_says_counts_less_than_what_two_agree_on() -> None:
-    once, twice = Holding("lund", source=1), Holding("lund", source=2)
+    once, twice = ObjectPeriod("lund", source=1), ObjectPeriod("lund", source=2)
 
     assert observed([]) == OneAtATime()
     assert observed([once]) == OneAtATime(single=ONCE)
     assert observed([once, twice]) == OneAtATime(single=1.0)
-    assert observed([once, Holding("oslo", source=1)]) == OneAtATime(several=ONCE)
-    assert observed([once, Holding("oslo", source=2)]) == OneAtATime(several=1.0)
+    assert observed([once, ObjectPeriod("oslo", source=1)]) == OneAtATime(several=ONCE)
+    assert observed([once, ObjectPeriod("oslo", source=2)]) == OneAtATime(several=1.0)
 
 
 def test_learning_adds_up_and_can_be_taken_back() -> None:
-    lund, both = [Holding("lund")], [Holding("lund"), Holding("oslo")]
+    lund, both = [ObjectPeriod("lund")], [ObjectPeriod("lund"), ObjectPeriod("oslo")]
     beliefs = learn([("born in", lund), ("likes", both), ("born in", lund)])
 
     assert beliefs == {"born in": OneAtATime(single=2 * ONCE), "likes": OneAtATime(several=ONCE)}
@@ -65,35 +65,37 @@ def test_a_declaration_stands_over_what_was_learned() -> None:
 
 
 def test_offices_that_follow_each_other_do_not_compete() -> None:
-    first, second = Holding("krag", 0, 5 * YEAR), Holding("lind", 5 * YEAR - 200, 9 * YEAR)
+    first, second = ObjectPeriod("krag", 0, 5 * YEAR), ObjectPeriod("lind", 5 * YEAR - 200, 9 * YEAR)
 
     assert competing([first, second]) == []
-    assert competing([first, Holding("lind", 2 * YEAR, 9 * YEAR)]) == [[0, 1]]
+    assert competing([first, ObjectPeriod("lind", 2 * YEAR, 9 * YEAR)]) == [[0, 1]]
 
 
 def test_the_same_object_does_not_compete_with_itself() -> None:
-    assert competing([Holding("krag", 0, 900), Holding("krag", 100, 800), Holding("krag")]) == []
+    assert competing([ObjectPeriod("krag", 0, 900), ObjectPeriod("krag", 100, 800), ObjectPeriod("krag")]) == []
 
 
 def test_an_open_end_meets_all_that_follows() -> None:
-    assert competing([Holding("krag", 0, None), Holding("lind", 5 * YEAR, 9 * YEAR)]) == [[0, 1]]
-    assert competing([Holding("krag"), Holding("lind", 0, YEAR), Holding("holm", 5 * YEAR, None)]) == [[0, 1, 2]]
+    assert competing([ObjectPeriod("krag", 0, None), ObjectPeriod("lind", 5 * YEAR, 9 * YEAR)]) == [[0, 1]]
+    assert competing(
+        [ObjectPeriod("krag"), ObjectPeriod("lind", 0, YEAR), ObjectPeriod("holm", 5 * YEAR, None)]
+    ) == [[0, 1, 2]]
 
 
 def test_groups_come_apart_where_nothing_is_shared() -> None:
-    early = [Holding("a", 0, 4 * YEAR), Holding("b", 0, 4 * YEAR)]
-    late = [Holding("c", 9 * YEAR, 12 * YEAR), Holding("d", 9 * YEAR, 12 * YEAR)]
+    early = [ObjectPeriod("a", 0, 4 * YEAR), ObjectPeriod("b", 0, 4 * YEAR)]
+    late = [ObjectPeriod("c", 9 * YEAR, 12 * YEAR), ObjectPeriod("d", 9 * YEAR, 12 * YEAR)]
 
     assert competing([late[0], early[0], late[1], early[1]]) == [[1, 3], [0, 2]]
 
 
 def test_an_interval_has_a_day() -> None:
     with pytest.raises(ValueError, match="ends before"):
-        competing([Holding("krag", 5, 5)])
+        competing([ObjectPeriod("krag", 5, 5)])
 
 
 @given(HOLDINGS)
-def test_every_pair_that_shares_enough_days_is_in_one_group(holdings: list[Holding]) -> None:
+def test_every_pair_that_shares_enough_days_is_in_one_group(holdings: list[ObjectPeriod]) -> None:
     groups = competing(holdings)
 
     together = {(one, other) for group in groups for one in group for other in group}

@@ -4,17 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.knowledge.linearise import Statement, count_tokens, linearise
+from engram.core.knowledge.linearise import ReadableFact, count_tokens, linearise
 
 BERG = [
-    Statement("Ada Berg", "born in", "Lund", 7),
-    Statement("Ada Berg", "born in", "Lund", 9),
-    Statement("Ada Berg", "lived in", "Oslo", 9, "1950 to 1960"),
-    Statement("Ada Berg", "lived in", "Bergen", 7),
-    Statement("Lund", "country", "Sweden", 4),
+    ReadableFact("Ada Berg", "born in", "Lund", 7),
+    ReadableFact("Ada Berg", "born in", "Lund", 9),
+    ReadableFact("Ada Berg", "lived in", "Oslo", 9, "1950 to 1960"),
+    ReadableFact("Ada Berg", "lived in", "Bergen", 7),
+    ReadableFact("Lund", "country", "Sweden", 4),
 ]
 NAMES = st.sampled_from(["Ada Berg", "Lund", "Oslo (band)", "3 May"])
-STATEMENTS = st.lists(st.builds(Statement, NAMES, NAMES, NAMES, st.integers(1, 4), st.sampled_from(["", "1950"])))
+STATEMENTS = st.lists(
+    st.builds(ReadableFact, NAMES, NAMES, NAMES, st.integers(1, 4), st.sampled_from(["", "1950"]))
+)
 
 
 def test_a_line_per_subject_with_numbers_that_cite() -> None:
@@ -38,7 +40,7 @@ def test_tokens_are_words_in_pieces_and_marks() -> None:
 
 
 @given(STATEMENTS, st.integers(0, 120))
-def test_the_text_keeps_to_its_budget(statements: list[Statement], budget: int) -> None:
+def test_the_text_keeps_to_its_budget(statements: list[ReadableFact], budget: int) -> None:
     told = linearise(statements, budget)
 
     assert told.tokens <= budget
@@ -46,7 +48,7 @@ def test_the_text_keeps_to_its_budget(statements: list[Statement], budget: int) 
 
 
 @given(STATEMENTS)
-def test_every_statement_can_be_found_in_the_text(statements: list[Statement]) -> None:
+def test_every_statement_can_be_found_in_the_text(statements: list[ReadableFact]) -> None:
     told = linearise(statements)
 
     for statement in statements:
@@ -62,7 +64,7 @@ def test_a_budget_is_not_below_none() -> None:
 
 
 def test_what_has_its_number_keeps_it() -> None:
-    said = Statement("Ada", "born in", "Lund", "b")
+    said = ReadableFact("Ada", "born in", "Lund", "b")
     told = linearise([said], known=["a", "b"])
 
     assert told.text == "Ada | born in: Lund [2]"

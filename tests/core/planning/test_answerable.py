@@ -3,13 +3,13 @@
 import pytest
 
 from engram.core.planning.answerable import has_answer, is_stated, missing_names
-from engram.core.planning.binding import Told
+from engram.core.planning.binding import BindingSentence
 from engram.core.planning.question_triples import triples
 
 READ = [
-    Told(1, "Edmund Hillary was a beekeeper from New Zealand.", (), "Edmund Hillary"),
-    Told(2, "He reached the summit of Everest in 1953.", (), "Edmund Hillary"),
-    Told(3, "The expedition was led by John Hunt.", (), "1953 Everest expedition"),
+    BindingSentence(1, "Edmund Hillary was a beekeeper from New Zealand.", (), "Edmund Hillary"),
+    BindingSentence(2, "He reached the summit of Everest in 1953.", (), "Edmund Hillary"),
+    BindingSentence(3, "The expedition was led by John Hunt.", (), "1953 Everest expedition"),
 ]
 
 

@@ -1,13 +1,13 @@
 """Unknowns bound by sentences that say the relation."""
 
-from engram.core.planning.binding import Told, bind, binds, describes
-from engram.core.planning.question_triples import ANSWER, Triple
+from engram.core.planning.binding import BindingSentence, bind, binds, describes
+from engram.core.planning.question_triples import ANSWER, QuestionTriple
 
-DIRECTOR = Triple("The Salt Road", "director", "?1", "the director of The Salt Road")
+DIRECTOR = QuestionTriple("The Salt Road", "director", "?1", "the director of The Salt Road")
 
 
-def told(text: str, *names: str, title: str | None = None) -> Told:
-    return Told(7, text, names, title)
+def told(text: str, *names: str, title: str | None = None) -> BindingSentence:
+    return BindingSentence(7, text, names, title)
 
 
 def test_the_name_after_the_relation_is_the_value() -> None:
@@ -45,8 +45,8 @@ def test_what_is_taken_is_no_value() -> None:
 
 
 def test_of_two_the_nearer_counts() -> None:
-    near = Told(1, "The Salt Road, director Ada Brandt.", ["Ada Brandt"])
-    far = Told(2, "The Salt Road was directed, as some say, by Kurt Ahrens.", ["Kurt Ahrens"])
+    near = BindingSentence(1, "The Salt Road, director Ada Brandt.", ["Ada Brandt"])
+    far = BindingSentence(2, "The Salt Road was directed, as some say, by Kurt Ahrens.", ["Kurt Ahrens"])
     found = bind(DIRECTOR, "The Salt Road", [far, near])
     assert found is not None
     assert (found.value, found.sentence_id) == ("Ada Brandt", 1)
@@ -57,7 +57,7 @@ def test_passages_bind_as_their_best_sentence_does() -> None:
     other = told("Ada Brandt was born in Emden.", "Ada Brandt", "Emden")
     assert binds(DIRECTOR, "The Salt Road", [other, said]) == 1 / 2
     assert binds(DIRECTOR, "The Salt Road", [other]) == 0.0
-    born = Triple("?1", "where was born", ANSWER, "where was ?1 born")
+    born = QuestionTriple("?1", "where was born", ANSWER, "where was ?1 born")
     assert binds(born, "Ada Brandt", [other]) == 1.0
     assert binds(born, "Ada Brandt", [said]) == 0.0
     assert binds(born, "Kurt Ahrens", [other, said]) == 0.0
@@ -65,9 +65,11 @@ def test_passages_bind_as_their_best_sentence_does() -> None:
 
 def test_what_says_a_kind_is_no_value_but_of_a_relation_that_asks_for_one() -> None:
     song = told("Decade is an album by a Canadian singer.", "Decade", "Canadian")
-    assert bind(Triple("Decade", "performer", "?1", "the performer of Decade"), "Decade", [song]) is None
+    assert bind(QuestionTriple("Decade", "performer", "?1", "the performer of Decade"), "Decade", [song]) is None
     singer = told("Ada Brandt is a Canadian singer.", "Ada Brandt", "Canadian")
-    found = bind(Triple("Ada Brandt", "nationality", "?1", "the nationality of Ada Brandt"), "Ada Brandt", [singer])
+    found = bind(
+        QuestionTriple("Ada Brandt", "nationality", "?1", "the nationality of Ada Brandt"), "Ada Brandt", [singer]
+    )
     assert found is not None
     assert found.value == "Canadian"
     assert [

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engram.core.planning.question_triples import (
     ANSWER,
     MOST_TRIPLES,
-    Triple,
+    QuestionTriple,
     compares,
     filled,
     open_unknowns,
@@ -91,7 +91,7 @@ def test_a_phrase_asks_in_the_questions_words_with_what_is_bound_put_in() -> Non
 
 def test_unknowns_are_told_apart() -> None:
     assert filled("?1 and ?11 of ?", {"?1": "a"}) == "a and ?11 of ?"
-    assert Triple("?1", "wrote", "X", "").unknown == "?1"
+    assert QuestionTriple("?1", "wrote", "X", "").unknown == "?1"
 
 
 @given(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.planning.question_triples import Triple
+from engram.core.planning.question_triples import QuestionTriple
 from engram.core.planning.sub_questions import carried_nouns, fits, is_well_formed, tidied, whole_names
 
 NAMES = [
@@ -94,4 +94,4 @@ def test_a_part_of_a_word_is_no_name() -> None:
 def test_values_are_of_the_kind_that_is_asked_for(
     relation: str, kind: str | None, value: str, sentence: str, fit: bool
 ) -> None:
-    assert fits(Triple("Pluto", relation, "?1", f"the {relation} of Pluto", kind), value, sentence) is fit
+    assert fits(QuestionTriple("Pluto", relation, "?1", f"the {relation} of Pluto", kind), value, sentence) is fit

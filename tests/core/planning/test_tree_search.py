@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from engram.core.planning.tree_search import (
     ROOT,
-    Claim,
-    Limits,
-    Node,
     Rollout,
-    Step,
+    RolloutClaim,
+    SearchLimits,
     Tree,
+    TreeNode,
+    TreeStep,
     as_data,
     best_path,
     bound,
@@ -32,19 +32,19 @@ from engram.core.planning.tree_search import (
 MOVES = ("left", "middle", "right")
 
 
-def rolls(reward: Callable[[str], float | None], depth: int) -> Callable[[Tree[str], Claim], Rollout[str]]:
+def rolls(reward: Callable[[str], float | None], depth: int) -> Callable[[Tree[str], RolloutClaim], Rollout[str]]:
     """Rollouts over words: a state is the letters of the moves so far, and a word of ``depth`` letters is an end.
 
     After the claimed move the way goes on to the left. ``reward`` is None where it fails.
     """
 
-    def roll(tree: Tree[str], claimed: Claim) -> Rollout[str]:
+    def roll(tree: Tree[str], claimed: RolloutClaim) -> Rollout[str]:
         word, action, steps = tree.nodes[claimed.node].state, claimed.action, []
         while True:
             word += action[0]
             if reward(word) is None:
                 return Rollout(tuple(steps), None)
-            steps.append(Step(action, word, () if len(word) == depth else MOVES))
+            steps.append(TreeStep(action, word, () if len(word) == depth else MOVES))
             if len(word) == depth:
                 return Rollout(tuple(steps), reward(word))
             action = MOVES[0]
@@ -52,7 +52,9 @@ def rolls(reward: Callable[[str], float | None], depth: int) -> Callable[[Tree[s
     return roll
 
 
-def grown(reward: Callable[[str], float | None], limits: Limits, seed: int = 0, together: int = 1) -> Tree[str]:
+def grown(
+    reward: Callable[[str], float | None], limits: SearchLimits, seed: int = 0, together: int = 1
+) -> Tree[str]:
     tree = plant("", MOVES, limits)
     while (after := wave(tree, limits, seed, together, rolls(reward, limits.depth))) is not tree:
         tree = after
@@ -65,35 +67,35 @@ def matches(word: str) -> float:
 
 
 def test_the_bound_by_hand() -> None:
-    parent = Node(0, None, None, 0, "", visits=8)
-    child = Node(1, 0, "left", 1, "l", visits=2, value=1.5)
+    parent = TreeNode(0, None, None, 0, "", visits=8)
+    child = TreeNode(1, 0, "left", 1, "l", visits=2, value=1.5)
     assert bound(child, parent, 1.0) == pytest.approx(1.5 / 2 + math.sqrt(math.log(8) / 2))
     assert bound(child, parent, 0.0) == 0.75
-    assert bound(Node(2, 0, "right", 1, "r"), parent, 1.0) == math.inf
+    assert bound(TreeNode(2, 0, "right", 1, "r"), parent, 1.0) == math.inf
 
 
 def test_a_pending_rollout_makes_a_node_less_promising() -> None:
-    parent = Node(0, None, None, 0, "", visits=8, pending=1)
-    child = Node(1, 0, "left", 1, "l", visits=2, value=1.5, pending=1)
+    parent = TreeNode(0, None, None, 0, "", visits=8, pending=1)
+    child = TreeNode(1, 0, "left", 1, "l", visits=2, value=1.5, pending=1)
     assert bound(child, parent, 1.0) == pytest.approx(1.5 / 3 + math.sqrt(math.log(9) / 3))
 
 
 def test_every_action_of_a_node_is_tried_before_any_is_gone_behind() -> None:
-    limits = Limits(depth=3, rollouts=3)
+    limits = SearchLimits(depth=3, rollouts=3)
     tree = grown(matches, limits)
     assert [tree.nodes[child].action for child in tree.nodes[ROOT].children] == list(MOVES)
 
 
 def test_a_wider_choice_is_cut_to_the_width() -> None:
-    limits = Limits(depth=2, width=2, rollouts=100)
+    limits = SearchLimits(depth=2, width=2, rollouts=100)
     tree = grown(matches, limits)
     assert {len(node.children) for node in tree.nodes if node.depth < 2} == {2}
     assert not [node for node in tree.nodes if node.action == "right"]
 
 
 def test_claims_that_are_open_at_once_differ_and_steer_apart() -> None:
-    limits = Limits(depth=3, rollouts=10)
-    tree = grown(matches, Limits(depth=3, rollouts=3))
+    limits = SearchLimits(depth=3, rollouts=10)
+    tree = grown(matches, SearchLimits(depth=3, rollouts=3))
     claims = []
     for _ in range(5):
         begun = claim(tree, limits, 0)
@@ -106,26 +108,26 @@ def test_claims_that_are_open_at_once_differ_and_steer_apart() -> None:
 
 
 def test_the_best_of_27_ends_is_found_in_fewer_rollouts_than_there_are_ends() -> None:
-    tree = grown(matches, Limits(depth=3, rollouts=14, exploration=0.3))
+    tree = grown(matches, SearchLimits(depth=3, rollouts=14, exploration=0.3))
     assert ends(tree)[0].state == "rml"
     assert [tree.nodes[at].state for at in best_path(tree)] == ["", "r", "rm", "rml"]
     assert tree.nodes[best_path(tree)[1]].visits > 14 / 3
 
 
 def test_nothing_is_begun_behind_ends_and_the_search_is_over_when_all_was_tried() -> None:
-    tree = grown(matches, Limits(depth=2, rollouts=1000))
+    tree = grown(matches, SearchLimits(depth=2, rollouts=1000))
     assert tree.begun == 9
-    assert claim(tree, Limits(depth=2, rollouts=1000), 0) is None
+    assert claim(tree, SearchLimits(depth=2, rollouts=1000), 0) is None
     assert len(ends(tree)) == 9
 
 
 def test_a_failed_rollout_backs_up_nothing_and_what_it_reached_stays() -> None:
-    limits = Limits(depth=3, rollouts=10)
+    limits = SearchLimits(depth=3, rollouts=10)
     tree = plant("", MOVES, limits)
     begun = claim(tree, limits, 0)
     assert begun is not None
     pending, claimed = begun
-    after = settle(pending, claimed, Rollout((Step("left", "l", MOVES),), None), limits)
+    after = settle(pending, claimed, Rollout((TreeStep("left", "l", MOVES),), None), limits)
     assert (after.failed, after.nodes[ROOT].visits, after.nodes[ROOT].value) == (1, 0, 0.0)
     assert after.nodes[1].state == "l"
     assert after.nodes[1].untried == MOVES
@@ -133,7 +135,7 @@ def test_a_failed_rollout_backs_up_nothing_and_what_it_reached_stays() -> None:
 
 
 def test_an_action_that_failed_at_once_can_be_tried_again() -> None:
-    limits = Limits(depth=3, rollouts=10)
+    limits = SearchLimits(depth=3, rollouts=10)
     begun = claim(plant("", MOVES, limits), limits, 0)
     assert begun is not None
     pending, claimed = begun
@@ -143,7 +145,7 @@ def test_an_action_that_failed_at_once_can_be_tried_again() -> None:
 
 
 def test_an_endpoint_that_always_fails_ends_the_search_after_its_rollouts() -> None:
-    tree = grown(lambda word: None, Limits(depth=3, rollouts=4), together=3)
+    tree = grown(lambda word: None, SearchLimits(depth=3, rollouts=4), together=3)
     assert tree.begun == tree.failed == 4
     assert best_path(tree) == [ROOT]
 
@@ -169,7 +171,7 @@ def test_visits_and_rewards_add_up(
     together: int,
     seed: int,
 ) -> None:
-    limits = Limits(depth=depth, width=width, rollouts=rollouts)
+    limits = SearchLimits(depth=depth, width=width, rollouts=rollouts)
     tree = grown(lambda word: None if word in failing else good.get(word, 0.5), limits, seed, together)
     assert tree.begun <= rollouts
     assert tree.nodes[ROOT].visits == tree.begun - tree.failed
@@ -188,7 +190,7 @@ def test_visits_and_rewards_add_up(
 
 
 def test_the_same_seed_grows_the_same_tree_in_threads_too() -> None:
-    limits = Limits(depth=3, rollouts=17)
+    limits = SearchLimits(depth=3, rollouts=17)
     alone = grown(lambda word: 0.5, limits, seed=3, together=4)
     tree = plant("", MOVES, limits)
     with ThreadPoolExecutor(4) as threads:
@@ -201,14 +203,14 @@ def test_the_same_seed_grows_the_same_tree_in_threads_too() -> None:
 @pytest.mark.parametrize(
     ("rollout", "message"),
     [
-        (Rollout((Step("right", "r"),), 1.0), "the first step"),
-        (Rollout((Step("left", "l"), Step("left", "ll"), Step("left", "lll")), 1.0), "deeper"),
-        (Rollout((Step("left", "l"),), 1.5), "a reward"),
+        (Rollout((TreeStep("right", "r"),), 1.0), "the first step"),
+        (Rollout((TreeStep("left", "l"), TreeStep("left", "ll"), TreeStep("left", "lll")), 1.0), "deeper"),
+        (Rollout((TreeStep("left", "l"),), 1.5), "a reward"),
         (Rollout((), 1.0), "a reward"),
     ],
 )
 def test_what_cannot_have_come_of_a_claim_is_refused(rollout: Rollout[str], message: str) -> None:
-    limits = Limits(depth=2)
+    limits = SearchLimits(depth=2)
     begun = claim(plant("", MOVES, limits), limits, 0)
     assert begun is not None
     tree, claimed = begun
@@ -221,4 +223,4 @@ def test_what_cannot_have_come_of_a_claim_is_refused(rollout: Rollout[str], mess
 def test_limits_are_checked() -> None:
     for wrong in ({"depth": 0}, {"width": 0}, {"rollouts": 0}, {"exploration": -1.0}, {"exploration": math.nan}):
         with pytest.raises(ValueError, match="at least"):
-            Limits(**wrong)  # type: ignore[arg-type]
+            SearchLimits(**wrong)  # type: ignore[arg-type]

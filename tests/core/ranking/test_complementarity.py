@@ -11,10 +11,10 @@ from engram.core.ranking.complementarity import (
     LINKS,
     LOOK,
     POOL,
-    Named,
-    Pointed,
-    Pool,
-    Said,
+    CandidatePool,
+    GapSimilarities,
+    NamedEntities,
+    SharedWords,
     completed,
     gaps,
     look,
@@ -45,14 +45,14 @@ class Corpus:
         self.scores = draw.normal(scale=3.0, size=count)
         self.ids = draw.permutation(count).astype(np.int64)
 
-    def pool(self) -> Pool:
+    def pool(self) -> CandidatePool:
         places = members(self.ids, self.scores)
         best = self.sentences[places]
         return pool(
             places,
-            Named(1 / np.log2(1.0 + self.passages), self.asked, self.named, self.titled),
-            Said(self.weight, self.said),
-            Pointed(self.keys @ self.question, best @ self.question, best @ self.keys.T),
+            NamedEntities(1 / np.log2(1.0 + self.passages), self.asked, self.named, self.titled),
+            SharedWords(self.weight, self.said),
+            GapSimilarities(self.keys @ self.question, best @ self.question, best @ self.keys.T),
         )
 
     def link(self, i: int, j: int) -> dict[str, float]:
@@ -138,7 +138,7 @@ def test_what_completes_a_member() -> None:
     links = np.zeros((2, 3, len(LINKS)))
     links[0, 2, 0], links[1, 2, 0] = 1.0, 0.5
     links[1, 0, 1] = 1.0
-    made = Pool(np.array([0, 1]), links)
+    made = CandidatePool(np.array([0, 1]), links)
     weights = np.zeros(len(LINKS))
     weights[0], weights[1] = 2.0, -1.0
     assert completed(made, np.array([0.9, 0.8, 0.1]), weights).tolist() == [-1, -1, 0]

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.ranking.complementarity import LINKS, LOOK, Pool, standing
+from engram.core.ranking.complementarity import LINKS, LOOK, CandidatePool, standing
 from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
     FEATURES,
     FIRST_LOOK,
     HOP_FEATURES,
     UNTITLED,
-    Reach,
+    HopReach,
     best,
     passage_features,
     passage_scores,
@@ -58,15 +58,15 @@ def test_a_larger_bonus_never_ranks_lower(smaller: float, more: float) -> None:
     assert scores[2] >= scores[1]
 
 
-def reach(*sentences: tuple[int, float, float], titled: dict[int, float] | None = None) -> Reach:
+def reach(*sentences: tuple[int, float, float], titled: dict[int, float] | None = None) -> HopReach:
     """A hop that reached sentences (passage, semantic, score), best first."""
     columns = np.array(sentences, dtype=np.float64).reshape(-1, 3)
-    return Reach(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2], titled or {})
+    return HopReach(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2], titled or {})
 
 
 def table(
     similarities: dict[int, float],
-    *hops: Reach,
+    *hops: HopReach,
     lexical: dict[int, float] | None = None,
     timely: dict[int, float] | None = None,
 ) -> dict[int, dict[str, float]]:
@@ -92,7 +92,7 @@ def test_the_second_look_goes_by_the_first() -> None:
     first = np.random.default_rng(1).normal(size=(6, len(FIRST_LOOK)))
     weights = np.linspace(-1, 1, len(FIRST_LOOK))
     links = np.random.default_rng(2).normal(size=(2, 6, len(LINKS)))
-    features = with_second_look(first, Pool(np.array([4, 1]), links), weights)
+    features = with_second_look(first, CandidatePool(np.array([4, 1]), links), weights)
     believed = standing(first @ weights)
     np.testing.assert_array_equal(features[:, : len(FIRST_LOOK)], first)
     np.testing.assert_array_equal(features[:, -1], believed)
@@ -226,7 +226,7 @@ def test_features_do_not_depend_on_the_order_of_what_is_given(
         return dict(draw.sample(list(values.items()), len(values)))
 
     passages, features = passage_features(similarities, scattered, scattered, hops)
-    turned = [Reach(hop.passage_ids, hop.semantic, hop.scores, shuffled(dict(hop.titled))) for hop in hops]
+    turned = [HopReach(hop.passage_ids, hop.semantic, hop.scores, shuffled(dict(hop.titled))) for hop in hops]
     again, same = passage_features(shuffled(similarities), shuffled(scattered), shuffled(scattered), turned)
 
     np.testing.assert_array_equal(again, passages)

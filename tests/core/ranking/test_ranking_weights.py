@@ -13,11 +13,11 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.ranking_weights import (
     SPARED,
-    Comparison,
-    Evidence,
+    CandidateComparison,
     Floats,
-    Observation,
     Prior,
+    WeightEvidence,
+    WeightObservation,
     no_evidence,
     observe_all,
     posterior,
@@ -45,12 +45,12 @@ def episode(
 
 def observe(
     features: Floats, supported: Any, prior: Prior, noise: float, examined: Floats | None = None
-) -> Observation | None:
+) -> WeightObservation | None:
     """What one verdict says."""
-    return ranking_weights.observe(Comparison(features, supported, noise, examined), prior)
+    return ranking_weights.observe(CandidateComparison(features, supported, noise, examined), prior)
 
 
-def observed(*episode: Any, prior: Prior, noise: float, **more: Any) -> Observation | None:
+def observed(*episode: Any, prior: Prior, noise: float, **more: Any) -> WeightObservation | None:
     """What one verdict says of the ranking of an episode."""
     comparison = ranking_weights.compared(*episode, prior=prior, noise=noise, **more)
     return None if comparison is None else ranking_weights.observe(comparison, prior)
@@ -61,7 +61,7 @@ def softmax(scores: Floats) -> Floats:
     return shifted / shifted.sum()
 
 
-def seen(seed: int, prior: Prior, noise: float = 1.0) -> Observation:
+def seen(seed: int, prior: Prior, noise: float = 1.0) -> WeightObservation:
     """What an episode with two supported of ten candidates says."""
     observation = observe(*episode(seed, 10, 2), prior, noise)
     assert observation is not None
@@ -234,7 +234,7 @@ class TestPosterior:
         assert 0 < np.linalg.norm(posterior(firm, evidence).mean - prior.mean) < moved / 100
 
 
-def total(observations: list[Observation]) -> Evidence:
+def total(observations: list[WeightObservation]) -> WeightEvidence:
     evidence = no_evidence(SIZE)
     for observation in observations:
         evidence = evidence + observation.evidence
@@ -259,7 +259,7 @@ def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
 
     taken = observations[0].evidence
     everything = total(observations)
-    without = Evidence(everything.information - taken.information, everything.precision - taken.precision)
+    without = WeightEvidence(everything.information - taken.information, everything.precision - taken.precision)
     never = posterior(prior, total(observations[1:]))
     assert_allclose(posterior(prior, without).mean, never.mean, rtol=0, atol=1e-11)
 
@@ -282,7 +282,7 @@ def test_what_a_verdict_says_does_not_depend_on_which_others_are_beside_it(
 ) -> None:
     size, prior = 29, prior_of(seed, 29)
     comparisons = [
-        Comparison(
+        CandidateComparison(
             *episode(each, count, min(2, count), size), 0.5, np.linspace(0.1, 1.0, count) if each % 2 else None
         )
         for each, count in episodes
@@ -303,10 +303,10 @@ class TestVerdicts:
     ranked = range(10)
     features = episode(3, 10, 1)[0].astype(np.float32)
 
-    def told(self, named: list[tuple[int, int]], **verdict: Any) -> Observation | None:
+    def told(self, named: list[tuple[int, int]], **verdict: Any) -> WeightObservation | None:
         return observed(self.ranked, self.features, named, LoggedVerdict(**verdict), prior=prior_of(3), noise=1.0)
 
-    def expected(self, spoken: list[int], supported: list[int]) -> Observation:
+    def expected(self, spoken: list[int], supported: list[int]) -> WeightObservation:
         chosen = np.isin(spoken, supported)
         observation = observe(self.features[spoken].astype(np.float64), chosen, prior_of(3), 1.0)
         assert observation is not None

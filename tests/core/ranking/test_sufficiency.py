@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import Evidence, Prior, no_evidence, posterior
+from engram.core.ranking.ranking_weights import Prior, WeightEvidence, no_evidence, posterior
 from engram.core.ranking.sufficiency import (
     FEATURES,
     Chain,
@@ -249,11 +249,11 @@ class TestObserve:
     ) -> None:
         terms = [observe(some_answer(seed), enough, FLAT, noise).evidence for seed, enough, noise in answers]
 
-        def after(some: list[Evidence]) -> np.ndarray:
+        def after(some: list[WeightEvidence]) -> np.ndarray:
             return posterior(FLAT, sum(some, no_evidence(SIZE))).mean
 
         assert_allclose(after(terms[::-1]), after(terms), rtol=1e-9, atol=1e-9)
-        less = Evidence(
+        less = WeightEvidence(
             sum(terms, no_evidence(SIZE)).information - terms[0].information,
             sum(terms, no_evidence(SIZE)).precision - terms[0].precision,
         )

@@ -15,7 +15,7 @@ from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
 from engram.storage.auth import tenants
 from engram.storage.corpus import collection_deletion
-from engram.storage.corpus.collection_deletion import Emptied
+from engram.storage.corpus.collection_deletion import DeletedPiece
 from engram.storage.database import Database, Writer
 from engram.storage.maintenance import database_contents
 from engram.storage.maintenance.gauge_queries import counts
@@ -61,7 +61,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     remove = collection_deletion.remove_piece
 
-    def noted(writer: Writer, collection_id: int, table: Table, after: Sequence[Any] | None = None) -> Emptied:
+    def noted(writer: Writer, collection_id: int, table: Table, after: Sequence[Any] | None = None) -> DeletedPiece:
         emptied = remove(writer, collection_id, table, after)
         found.append(emptied.rows)
         return emptied

@@ -7,7 +7,7 @@ import pytest
 from engram.config.settings import Settings
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application, Servers
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from tests.support import state, undo
 from tests.support.databases import application_on, migrated
@@ -85,7 +85,7 @@ def test_nothing_is_left_of_a_deleted_passage(alone: Application, collection: st
         Verdict(
             query_id=first.query_id,
             scope=scope,
-            supporting=[Named(sentence)],
+            supporting=[NamedSentence(sentence)],
             expansions=[Expansion("prf", "stream, brook, bank")],
             retrieval_success=True,
         ),

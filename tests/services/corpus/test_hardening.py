@@ -10,7 +10,7 @@ from engram.context.errors import UnavailableError
 from engram.core.filter.states import AuditRows
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.runtime.container import Application, Servers
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearnService
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database, Writer
@@ -115,7 +115,7 @@ def test_only_a_verdict_on_all_evidence_ends_the_hops(
         text="Into which sea flows the river of Marie Curie's birthplace?", scope=application.access.scope(curie)
     )
     first = application.ask.query(ask)
-    supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
+    supporting = [NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     application.feedback.accept(
         Verdict(query_id=first.query_id, scope=application.access.scope(curie), supporting=supporting, **verdict),
         "k",
@@ -148,7 +148,7 @@ def test_a_letter_names_no_sentence(application: Application, curie: str) -> Non
     verdict = Verdict(
         query_id=answer.query_id,
         scope=application.access.scope(curie),
-        supporting=[Named(passage_id="curie", text="a")],
+        supporting=[NamedSentence(passage_id="curie", text="a")],
     )
     with pytest.raises(Exception, match="has no sentence 'a'"):
         application.feedback.accept(verdict, "letter")

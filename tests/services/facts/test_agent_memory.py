@@ -7,17 +7,17 @@ from datetime import date
 
 import pytest
 
-from engram.core.knowledge.agent_turns import Turn
+from engram.core.knowledge.agent_turns import AgentTurn
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import Language, load_language
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.facts import rule_agent
-from engram.services.facts.agent_memory import Memory, Source
+from engram.services.facts.agent_memory import AgentMemory, MemorySource
 from engram.services.facts.agent_play import Change, bearing, begin, carry_out, observe
-from engram.services.facts.fact_search import Wanted
-from engram.services.facts.fact_service import Stated
-from engram.services.facts.grounding import Document, grounded
+from engram.services.facts.fact_search import FactPattern
+from engram.services.facts.fact_service import StatedFact
+from engram.services.facts.grounding import StreamDocument, grounded
 
 GREEN = (
     "Green (Steve Hillage album)",
@@ -42,16 +42,16 @@ def triple(subject: str, predicate: str, object_: str, start: int | None = None,
     return Triple(subject, predicate, object_, 0, "entity", first, last, 1.0)
 
 
-def of(*said: tuple[Triple, str], memory: Memory | None = None) -> Memory:
+def of(*said: tuple[Triple, str], memory: AgentMemory | None = None) -> AgentMemory:
     """A memory that sources said these to, one after the other."""
-    held = memory or Memory()
+    held = memory or AgentMemory()
     for turn, (one, document) in enumerate(said, start=1):
-        held, _ = held.insert([(one, Source(f"{document}.0", document))], turn)
+        held, _ = held.insert([(one, MemorySource(f"{document}.0", document))], turn)
     return held
 
 
-def document(title: str, sentences: Sequence[str], key: str = "0") -> Document:
-    return Document(key, title, [(f"{key}.{at}", text) for at, text in enumerate(sentences)])
+def document(title: str, sentences: Sequence[str], key: str = "0") -> StreamDocument:
+    return StreamDocument(key, title, [(f"{key}.{at}", text) for at, text in enumerate(sentences)])
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,9 @@ def test_sources_make_a_fact_surer_and_one_that_repeats_itself_does_not() -> Non
 
 def test_an_update_doubts_what_it_contradicts_and_keeps_it() -> None:
     memory = of((triple("Marie Curie", "place of birth", "Paris"), "a"))
-    memory, fresh = memory.insert([(triple("Marie Curie", "place of birth", "Warsaw"), Source("b.0", "b"))], 2)
+    memory, fresh = memory.insert(
+        [(triple("Marie Curie", "place of birth", "Warsaw"), MemorySource("b.0", "b"))], 2
+    )
     assert memory.conflicts(fresh) == ([0], [])
     assert memory.doubted() == []  # two sources disagree: as much speaks for either
     after = memory.contradict([0], 2)
@@ -85,14 +87,16 @@ def test_an_update_doubts_what_it_contradicts_and_keeps_it() -> None:
 
 def test_what_may_have_several_objects_conflicts_with_nothing() -> None:
     memory = of((triple("Marie Curie", "award", "a medal"), "a"))
-    memory, fresh = memory.insert([(triple("Marie Curie", "award", "a prize"), Source("b.0", "b"))], 2)
+    memory, fresh = memory.insert([(triple("Marie Curie", "award", "a prize"), MemorySource("b.0", "b"))], 2)
     assert memory.conflicts(fresh) == ([], [])
 
 
 def test_what_is_superseded_is_over_on_the_day_and_stays_a_bridge() -> None:
-    memory = Memory(functional=frozenset({"mayor"}))
+    memory = AgentMemory(functional=frozenset({"mayor"}))
     memory = of((triple("Cologne", "mayor", "Fritz Schramma"), "a"), memory=memory)
-    memory, fresh = memory.insert([(triple("Cologne", "mayor", "Jürgen Roters", 2009), Source("b.0", "b"))], 2)
+    memory, fresh = memory.insert(
+        [(triple("Cologne", "mayor", "Jürgen Roters", 2009), MemorySource("b.0", "b"))], 2
+    )
     wrong, over = memory.conflicts(fresh)
     assert (wrong, over) == ([], [(0, 1)])
     memory = memory.supersede(over, 2)
@@ -100,14 +104,14 @@ def test_what_is_superseded_is_over_on_the_day_and_stays_a_bridge() -> None:
     assert memory.believed[0].belief == pytest.approx(2 / 3)
     now = memory.search("Who is mayor of Cologne?")
     assert [memory.facts[place].object for place in now.facts] == ["Jürgen Roters"]
-    memory, _ = memory.insert([(triple("Fritz Schramma", "place of birth", "Bonn"), Source("c.0", "c"))], 3)
+    memory, _ = memory.insert([(triple("Fritz Schramma", "place of birth", "Bonn"), MemorySource("c.0", "c"))], 3)
     assert "Bonn" in memory.search("Where was a mayor of Cologne born?").text.text
 
 
 def test_it_is_the_same_after_it_was_stored() -> None:
     memory = of((triple("A", "place of birth", "B"), "a"), (triple("A", "place of birth", "C", 1900), "b"))
     memory = memory.contradict([0], 3).supersede([(0, 1)], 4)
-    loaded = Memory.loaded(json.loads(json.dumps(memory.stored())))
+    loaded = AgentMemory.loaded(json.loads(json.dumps(memory.stored())))
     assert loaded == memory
     assert loaded.believed == memory.believed
 
@@ -127,14 +131,14 @@ def test_it_finds_what_the_graphs_of_the_service_find(
 ) -> None:
     application.ingest.receive(application.access.opening(collection)).add([], [])
     scope: Scope = application.access.scope(collection)
-    memory = Memory()
+    memory = AgentMemory()
     for turn, (title, sentences) in enumerate((GREEN, GIRAUDY), start=1):
         page = document(title, sentences, title)
         said = grounded(page.text, page, language).said
         memory, _ = memory.insert(said, turn)
-        stated = [Stated(one, str(source.key)) for one, source in said]
+        stated = [StatedFact(one, str(source.key)) for one, source in said]
         application.facts.state(scope, stated, source=title, graph_name="one")
-    theirs = application.fact_search.search(scope, Wanted(question=question, graph="one", edges=3))
+    theirs = application.fact_search.search(scope, FactPattern(question=question, graph="one", edges=3))
     ours = memory.search(question, edges=3, budget=600)
     assert [memory.line(place) for place in ours.facts] == [
         f"{fact.subject} | {fact.predicate}: {fact.object}" for fact in theirs.facts.values()
@@ -163,10 +167,10 @@ def test_a_play_keeps_searches_and_answers(language: Language) -> None:
     pages = [document(*GREEN, key="0"), document(*GIRAUDY, key="1")]
     play = begin(QUESTION, len(pages))
 
-    def insert(text: str, page: Document) -> object:
+    def insert(text: str, page: StreamDocument) -> object:
         return grounded(text, page, language)
 
-    def update(text: str, page: Document, _: Memory) -> Change:
+    def update(text: str, page: StreamDocument, _: AgentMemory) -> Change:
         return Change(grounded(text, page, language))
 
     assert play.offered == ("insert", "update", "answer")
@@ -175,7 +179,7 @@ def test_a_play_keeps_searches_and_answers(language: Language) -> None:
         play = carry_out(play, rule_agent.insert_all(page), page, insert, update).play  # type: ignore[arg-type]
     assert play.offered == ("search", "answer")
     with pytest.raises(ValueError, match="not offered"):
-        carry_out(play, Turn("insert", "x"), None, insert, update)  # type: ignore[arg-type]
+        carry_out(play, AgentTurn("insert", "x"), None, insert, update)  # type: ignore[arg-type]
     found = carry_out(play, rule_agent.search(play), None, insert, update)  # type: ignore[arg-type]
     assert found.found is not None
     assert "partner: Steve Hillage" in found.found.text.text
@@ -184,7 +188,7 @@ def test_a_play_keeps_searches_and_answers(language: Language) -> None:
     assert seen.document is None
     direct = replace(found.play, question="Who is the partner of Steve Hillage?")
     assert rule_agent.answer(direct).content == "Miquette Giraudy"
-    ended = carry_out(found.play, Turn("answer", "Miquette Giraudy"), None, insert, update)  # type: ignore[arg-type]
+    ended = carry_out(found.play, AgentTurn("answer", "Miquette Giraudy"), None, insert, update)  # type: ignore[arg-type]
     cited = [ended.play.memory.sources[number - 1].key for number in ended.cites]
     assert cited == ["0.0", "1.1"]
     assert bearing(ended.play.memory, QUESTION, "Somebody else") == []

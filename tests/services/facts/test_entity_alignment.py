@@ -2,8 +2,8 @@
 
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import Wanted
-from engram.services.facts.fact_service import Stated
+from engram.services.facts.fact_search import FactPattern
+from engram.services.facts.fact_service import StatedFact
 from tests.services.facts.test_facts import rows, state, triple
 from tests.services.facts.test_facts import scope as scope  # noqa: PLC0414
 from tests.support import state as stored
@@ -62,13 +62,15 @@ def test_namesakes_and_strangers_stay_apart(application: Application, scope: Sco
 def test_names_that_one_sentence_tells_apart_are_two(application: Application, scope: Scope) -> None:
     words = "Ann is the daughter of Edward James Solomon and the sister of Ed Solomon."
     said = [triple("Ann", "father", "Edward James Solomon"), triple("Ann", "sibling", "Ed Solomon")]
-    application.facts.state(scope, [Stated(one, words) for one in said], source="a")
-    application.facts.state(scope, [Stated(triple("Sir Leo Falk", "father", "Leo Falk"))], source="b")
+    application.facts.state(scope, [StatedFact(one, words) for one in said], source="a")
+    application.facts.state(scope, [StatedFact(triple("Sir Leo Falk", "father", "Leo Falk"))], source="b")
     assert merges(application, scope) == []
-    application.facts.state(scope, [Stated(triple("Bea Falk", "spouse", "Sir Ivo Falk"), "Married.")], source="c")
+    application.facts.state(
+        scope, [StatedFact(triple("Bea Falk", "spouse", "Sir Ivo Falk"), "Married.")], source="c"
+    )
     both = [
-        Stated(triple("Ivo Falk", "chair", "Acme"), "Chairs."),
-        Stated(triple("Sir Ivo Falk", "is", "old"), "Old."),
+        StatedFact(triple("Ivo Falk", "chair", "Acme"), "Chairs."),
+        StatedFact(triple("Sir Ivo Falk", "is", "old"), "Old."),
     ]
     application.facts.state(scope, both, source="c")
     assert len(merges(application, scope)) == 1
@@ -79,7 +81,7 @@ def test_another_name_of_one_entity_alone_is_that_entity(application: Applicatio
     (later,) = state(application, scope, "b", triple("Consolidated Anvils", "chair", "Ana"))
     assert rows(application, scope, later)[0].subject_id == rows(application, scope, known)[0].subject_id
     assert merges(application, scope) == [("alignment", "alias")]
-    found = application.fact_search.search(scope, Wanted(question="What is Acme also known as?"))
+    found = application.fact_search.search(scope, FactPattern(question="What is Acme also known as?"))
     assert found.facts[known].object == "Consolidated Anvils"
 
 

@@ -7,7 +7,7 @@ import pytest
 from engram.context.errors import InvalidRequestError
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_retraction import Criteria
+from engram.services.facts.fact_retraction import FactEventFilter
 from engram.services.facts.fact_service import Revision
 from engram.storage.corpus import collections
 from tests.services.facts.test_facts import rows, state, triple
@@ -31,7 +31,7 @@ def test_a_judges_word_is_previewed_revoked_and_restored(
     application: Application, scope: Scope, judged: list[int]
 ) -> None:
     before = rows(application, scope, *judged)
-    which = Criteria(VERDICTS, judge="crawler")
+    which = FactEventFilter(VERDICTS, judge="crawler")
     told = application.withdraw.preview(scope, which)
     assert (told.event, dict(told.kinds)) == (None, {"close": 1, "contradict": 1})
     assert (told.facts, told.believed, told.doubted) == (2, 1, 0)
@@ -57,7 +57,7 @@ def test_a_span_of_time_and_joins(application: Application, scope: Scope, judged
         application, scope, "b", triple("Globex", "chair", "Ana"), triple("Initech", "chair", "Ana")
     ))  # fmt: skip
     application.join.merge(scope, one.subject_id, [other.subject_id], judge="crawler", key="j")
-    since = Criteria((*VERDICTS, "merge"), since=moment)
+    since = FactEventFilter((*VERDICTS, "merge"), since=moment)
     done = application.withdraw.revoke_all(scope, since, judge="mod", key=None)
     assert done.kinds == {"merge": 1}
     assert rows(application, scope, other.id)[0].subject_id == other.subject_id
@@ -65,16 +65,16 @@ def test_a_span_of_time_and_joins(application: Application, scope: Scope, judged
     application.withdraw.revoke(scope, done.event.id)
     assert rows(application, scope, other.id)[0].subject_id == one.subject_id
     undo.assert_verified(application, scope.collection.name)
-    nothing = Criteria(VERDICTS, since=datetime.now(UTC) + timedelta(days=1))
+    nothing = FactEventFilter(VERDICTS, since=datetime.now(UTC) + timedelta(days=1))
     assert application.withdraw.revoke_all(scope, nothing, judge="mod", key=None).event is None
     with pytest.raises(InvalidRequestError):
-        application.withdraw.preview(scope, Criteria(VERDICTS, since=moment, before=moment))
+        application.withdraw.preview(scope, FactEventFilter(VERDICTS, since=moment, before=moment))
 
 
 def test_a_copy_of_a_moment_when_they_were_revoked_does_without_them(
     application: Application, scope: Scope, judged: list[int]
 ) -> None:
-    done = application.withdraw.revoke_all(scope, Criteria(VERDICTS, judge="crawler"), judge="mod", key=None)
+    done = application.withdraw.revoke_all(scope, FactEventFilter(VERDICTS, judge="crawler"), judge="mod", key=None)
     then, until = rows(application, scope, *judged), past.now(application)
     assert done.event is not None
     application.withdraw.revoke(scope, done.event.id)

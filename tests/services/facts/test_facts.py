@@ -8,8 +8,8 @@ from engram.context.errors import IdempotencyConflictError, InvalidRequestError,
 from engram.core.knowledge.triples import Triple
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import Wanted
-from engram.services.facts.fact_service import Revision, Stated
+from engram.services.facts.fact_search import FactPattern
+from engram.services.facts.fact_service import Revision, StatedFact
 from engram.storage.corpus import collections
 from engram.storage.facts import fact_rows
 from tests.support import past, undo
@@ -33,7 +33,7 @@ def scope(application: Application, collection: str) -> Scope:
 def state(
     application: Application, scope: Scope, source: str, *triples: Triple, graph: str | None = None
 ) -> list[int]:
-    stated = [Stated(one) for one in triples]
+    stated = [StatedFact(one) for one in triples]
     return list(application.facts.state(scope, stated, source=source, graph_name=graph).facts)
 
 
@@ -67,11 +67,11 @@ def test_two_sources_disagree_a_verdict_decides_and_the_past_stays_askable(
     first, second = rows(application, scope, right, wrong)
     assert first.belief > 0.7
     assert second.belief == pytest.approx(1 / 3, abs=1e-2)
-    question = Wanted(question="Where was Marie Curie born?")
+    question = FactPattern(question="Where was Marie Curie born?")
     found = application.fact_search.search(scope, question)
     assert [path.facts for path in found.paths] == [(right,), (wrong,)]
     assert "Paris (doubted)" in found.text
-    then = application.fact_search.search(scope, Wanted(question="Where was Marie Curie born?", as_of=moment))
+    then = application.fact_search.search(scope, FactPattern(question="Where was Marie Curie born?", as_of=moment))
     assert then.beliefs[wrong] == pytest.approx(then.beliefs[right], abs=1e-3)
 
 
@@ -83,11 +83,11 @@ def test_a_later_holder_ends_the_one_before_who_is_still_found_for_his_time(
     (new,) = state(application, scope, "b", triple("Cologne", "mayor", "Jürgen Roters", 2009))
     ended, _ = rows(application, scope, old, new)
     assert (ended.held_until, ended.superseded_by, ended.closed_reason) == (day(2009), new, "superseded")
-    now = application.fact_search.search(scope, Wanted(subject="Cologne", predicate="mayor"))
+    now = application.fact_search.search(scope, FactPattern(subject="Cologne", predicate="mayor"))
     assert list(now.facts) == [new]
-    then = application.fact_search.search(scope, Wanted(question="Who was mayor of Cologne in 2004?"))
+    then = application.fact_search.search(scope, FactPattern(question="Who was mayor of Cologne in 2004?"))
     assert list(then.facts) == [old]
-    both = application.fact_search.search(scope, Wanted(subject="Cologne", include_closed=True))
+    both = application.fact_search.search(scope, FactPattern(subject="Cologne", include_closed=True))
     assert set(both.facts) == {old, new}
 
 
@@ -112,7 +112,7 @@ def test_a_revoked_assertion_leaves_nothing_that_only_it_said(application: Appli
     shared, own = triple("Curie", "spouse", "Pierre"), triple("Curie", "field", "physics")
     (fact,) = state(application, scope, "a", shared)
     before = rows(application, scope, fact)
-    applied = application.facts.state(scope, [Stated(shared), Stated(own)], source="b")
+    applied = application.facts.state(scope, [StatedFact(shared), StatedFact(own)], source="b")
     application.withdraw.revoke(scope, applied.event.id)
     assert rows(application, scope, fact) == before
     with application.database.read() as reader:
@@ -151,7 +151,7 @@ def test_entities_that_are_merged_share_their_facts_until_they_are_split(
     merged = rows(application, scope, one, other)
     assert [row.subject_id for row in merged] == [first, first]
     assert merged[0].belief < before[0].belief  # they compete now
-    found = application.fact_search.search(scope, Wanted(entities=["Maria Skłodowska"]))
+    found = application.fact_search.search(scope, FactPattern(entities=["Maria Skłodowska"]))
     assert set(found.facts) == {one, other}
     assert application.join.split(scope, first) == 1
     assert rows(application, scope, one, other) == before
@@ -159,10 +159,12 @@ def test_entities_that_are_merged_share_their_facts_until_they_are_split(
 
 def test_a_graph_of_its_own_is_apart(application: Application, scope: Scope) -> None:
     (fact,) = state(application, scope, "a", triple("Curie", "spouse", "Pierre"), graph="mine")
-    assert list(application.fact_search.search(scope, Wanted(entities=["Curie"], graph="mine")).facts) == [fact]
-    assert application.fact_search.search(scope, Wanted(entities=["Curie"])).starts == {}
+    assert list(application.fact_search.search(scope, FactPattern(entities=["Curie"], graph="mine")).facts) == [
+        fact
+    ]
+    assert application.fact_search.search(scope, FactPattern(entities=["Curie"])).starts == {}
     with pytest.raises(NotFoundError):
-        application.fact_search.search(scope, Wanted(entities=["Curie"], graph="other"))
+        application.fact_search.search(scope, FactPattern(entities=["Curie"], graph="other"))
 
 
 def test_counts_make_a_predicate_functional_and_its_facts_compete(application: Application, scope: Scope) -> None:
@@ -177,7 +179,7 @@ def test_counts_make_a_predicate_functional_and_its_facts_compete(application: A
 
 def test_lines_stay_within_their_budget_and_cite(application: Application, scope: Scope) -> None:
     state(application, scope, "a", *(triple("Hub", "links to", f"Place {n}") for n in range(40)))
-    found = application.fact_search.search(scope, Wanted(entities=["Hub"], budget=60, paths=40))
+    found = application.fact_search.search(scope, FactPattern(entities=["Hub"], budget=60, paths=40))
     assert 0 < found.tokens <= 60
     assert 0 < len(found.facts) < 40
     assert found.text.startswith("Hub | links to: Place 0 [1]")

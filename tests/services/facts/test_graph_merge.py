@@ -5,7 +5,7 @@ import pytest
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import Wanted
+from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import Revision
 from engram.storage.facts.fact_rows import FactRow
 from tests.services.facts.test_facts import rows, state, triple
@@ -17,7 +17,7 @@ from tests.support import undo
 def believed(application: Application, scope: Scope, graph: str | None = None) -> dict[tuple[str, str], FactRow]:
     """(Predicate, object) -> the fact of a graph."""
     found = application.fact_search.search(
-        scope, Wanted(entities=["Acme"], graph=graph, include_closed=True, paths=50, budget=5_000)
+        scope, FactPattern(entities=["Acme"], graph=graph, include_closed=True, paths=50, budget=5_000)
     )
     return {(row.predicate, row.object): row for row in found.facts.values()}
 

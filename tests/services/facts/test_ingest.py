@@ -11,8 +11,8 @@ from engram.core.knowledge.beliefs import UNSAID
 from engram.core.knowledge.triples import Triple
 from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import Wanted
-from engram.services.facts.fact_service import Revision, Stated
+from engram.services.facts.fact_search import FactPattern
+from engram.services.facts.fact_service import Revision, StatedFact
 from tests.support import past, state, undo
 from tests.support.databases import application_on
 from tests.support.statements import watched
@@ -50,7 +50,7 @@ def test_a_passage_gives_facts_with_its_sentences(reading: Application, collecti
     scope = put(reading, collection, LOVELACE)
     born = facts(reading, collection)["date of birth", "10 December 1815"]
     assert (born["subject"], born["object_kind"]) == ("Ada Lovelace", "date")
-    found = reading.fact_search.search(scope, Wanted(question="When was Ada Lovelace born?"))
+    found = reading.fact_search.search(scope, FactPattern(question="When was Ada Lovelace born?"))
     assert found.paths[0].facts == (born["id"],)
     assert found.citations[0].passage == "ada"
     assert found.citations[0].text.startswith("Ada Lovelace (10 December 1815")
@@ -104,7 +104,7 @@ def test_what_a_changed_passage_says_no_more_is_over_and_stays_askable(
     put(reading, collection, LOVELACE | {"text": f"{first}. She lived in Rome."})
     now = facts(reading, collection)[BORN]
     assert (now["closed_reason"], now["belief"], now["perplexity"]) == (UNSAID, 0.5, 1.0)
-    asked = Wanted(question="Where was Ada Lovelace born?")
+    asked = FactPattern(question="Where was Ada Lovelace born?")
     assert now["id"] not in reading.fact_search.search(scope, asked).facts
     then = reading.fact_search.search(scope, replace(asked, as_of=moment))
     assert then.beliefs[now["id"]] == before[BORN]["belief"] > 0.6
@@ -150,7 +150,7 @@ def test_what_was_stated_of_a_passage_goes_by_its_words(reading: Application, co
         ("in other words", "London"): "London is where she came from.",
     }
     stated = [
-        Stated(Triple("Ada Lovelace", predicate, name, 0, "text", None, None, 1.0), sentence)
+        StatedFact(Triple("Ada Lovelace", predicate, name, 0, "text", None, None, 1.0), sentence)
         for (predicate, name), sentence in told.items()
     ]
     reading.facts.state(scope, stated, source="ada")

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from engram.core.filter.judge_standing import Standing
+from engram.core.filter.judge_standing import JudgeStanding
 from engram.core.knowledge.triples import Triple
 from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Scope
-from engram.services.facts.fact_service import Revision, Stated
+from engram.services.facts.fact_service import Revision, StatedFact
 from engram.storage.facts import fact_rows
 from engram.storage.facts.fact_rows import FactRow
 from engram.storage.feedback_log import fact_standings
@@ -33,7 +33,7 @@ def stranger(scope: Scope) -> Scope:
 
 
 def state(application: Application, scope: Scope, *objects: str) -> list[int]:
-    stated = [Stated(Triple(f"S{o}", "place of birth", o, 0, "entity", None, None, 1.0)) for o in objects]
+    stated = [StatedFact(Triple(f"S{o}", "place of birth", o, 0, "entity", None, None, 1.0)) for o in objects]
     return list(application.facts.state(scope, stated, source="a").facts)
 
 
@@ -102,8 +102,8 @@ def test_agreement_makes_a_judge_count_from_the_day_after(
     with application.database.read() as reader:
         today = fact_standings.standing(reader, scope.collection.id, "stranger", moment.date())
         then = fact_standings.standing(reader, scope.collection.id, "stranger", moment.date() + timedelta(days=1))
-    assert today == Standing(0, 0)
-    assert then == Standing(ESTABLISHED, 0)
+    assert today == JudgeStanding(0, 0)
+    assert then == JudgeStanding(ESTABLISHED, 0)
     assert then.weight == 1.0
     yesterday(application, scope)
     say(application, stranger, "contradict", last, "stranger", "now")
@@ -124,8 +124,8 @@ def test_disagreement_counts_and_what_both_contradict_does_not(
     with application.database.read() as reader:
         found = fact_standings.standing(reader, scope.collection.id, "stranger", tomorrow)
         nobody = fact_standings.standing(reader, scope.collection.id, "nobody", tomorrow)
-    assert found == Standing(0, 2)
-    assert nobody == Standing()
+    assert found == JudgeStanding(0, 2)
+    assert nobody == JudgeStanding()
 
 
 def test_who_is_set_to_be_trusted_is_and_judges_that_something_is_set_for_can_revise(

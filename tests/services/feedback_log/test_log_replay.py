@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engram.core.filter import state_replay as core
-from engram.core.filter.state_replay import Step
+from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Audit
 from engram.runtime.container import Application
 from engram.services.feedback_log import log_replay
@@ -109,7 +109,7 @@ def applied(application: Application, collection: str, log: Iterable[Said], batc
     return events
 
 
-def untold(steps: Iterable[Step]) -> list[Step]:
+def untold(steps: Iterable[ReplayStep]) -> list[ReplayStep]:
     """Steps of which nothing is recorded but what the verdict said and by which noises."""
     return [replace(step, recorded=Audit.of(step.observation, step.recorded.channel)) for step in steps]
 

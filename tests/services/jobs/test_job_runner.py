@@ -10,7 +10,7 @@ import structlog
 
 from engram.context.errors import LlmError, StatementGivenUpError, UnavailableError
 from engram.runtime.container import Application
-from engram.services.jobs.job_runner import MAX_ATTEMPTS, Crew, Runner
+from engram.services.jobs.job_runner import MAX_ATTEMPTS, JobThreads, Runner
 from engram.services.jobs.work import Kind, Work
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
@@ -328,7 +328,7 @@ class TestCrew:
         handlers = {slow: Scripted(wait), quick: Scripted(lambda work: bench.finish(work) or done.set())}
         bench.queue(slow)
         bench.queue(quick)
-        with Crew(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
+        with JobThreads(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
             assert crew.step()
             assert crew.step()
         assert [row["status"] for row in bench.rows] == ["succeeded"] * 2
@@ -336,7 +336,7 @@ class TestCrew:
     def test_a_lanes_thread_goes_on_with_the_next_job(self, bench: Bench) -> None:
         for _ in range(5):
             bench.queue()
-        with Crew(bench.runner(bench.finish), lambda: False) as crew:
+        with JobThreads(bench.runner(bench.finish), lambda: False) as crew:
             assert crew.step()
         assert [row["status"] for row in bench.rows] == ["succeeded"] * 5
 
@@ -352,7 +352,7 @@ class TestCrew:
 
         monkeypatch.setattr(job_claims, "claim", counted)
         handlers = {bench.kind(f"kind-{n}"): Scripted(bench.finish) for n in range(7)}
-        with Crew(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
+        with JobThreads(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
             assert not crew.step()
             assert not crew.step()
         assert len(asked) == 2
@@ -366,7 +366,7 @@ class TestCrew:
             bench.finish(work)
 
         bench.queue()
-        with Crew(bench.runner(need), lambda: False) as crew:
+        with JobThreads(bench.runner(need), lambda: False) as crew:
             assert crew.step()
             with pytest.raises(UnavailableError):
                 eventually(lambda: crew.step() and False)

@@ -7,7 +7,7 @@ import pytest
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.storage.feedback_log import audit_rows
 from engram.storage.feedback_log.logged_verdicts import VERSION
 from tests.conftest import Ingest
@@ -99,7 +99,9 @@ class TestOneKey:
 
 
 class TestNaming:
-    def accepted(self, application: Application, collection: str, query_id: uuid.UUID, *names: Named) -> list[int]:
+    def accepted(
+        self, application: Application, collection: str, query_id: uuid.UUID, *names: NamedSentence
+    ) -> list[int]:
         verdict = Verdict(query_id=query_id, scope=application.access.scope(collection), supporting=names)
         event = application.feedback.accept(verdict, uuid.uuid4().hex).event.id
         return list(application.feedback.event(application.access.scope(collection), event).verdict.supports)
@@ -114,32 +116,34 @@ class TestNaming:
             " warsaw  LIES on the vistula",
             "They say: Warsaw lies on the Vistula, as everyone knows",
         ):
-            assert self.accepted(application, curie, query_id, Named(passage_id="warsaw", text=text)) == [lies]
+            assert self.accepted(application, curie, query_id, NamedSentence(passage_id="warsaw", text=text)) == [
+                lies
+            ]
 
     def test_a_longer_text_names_every_sentence_in_it(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
         whole = " ".join(state.sentences(application, curie, "warsaw"))
-        found = self.accepted(application, curie, query_id, Named(passage_id="warsaw", text=whole))
+        found = self.accepted(application, curie, query_id, NamedSentence(passage_id="warsaw", text=whole))
 
         assert found == sorted(state.sentences(application, curie, "warsaw").values())
 
     @pytest.mark.parametrize(
         "name",
         [
-            Named(sentence_id=0),
-            Named(sentence_id=2**62),
-            Named(passage_id="none", text="Warsaw lies on the Vistula."),
-            Named(passage_id="warsaw", text="Nothing of the kind."),
-            Named(passage_id="warsaw", text="  "),
-            Named(passage_id="warsaw", text="lies on the"),
-            Named(passage_id="warsaw"),
-            Named(text="Warsaw lies on the Vistula."),
-            Named(),
+            NamedSentence(sentence_id=0),
+            NamedSentence(sentence_id=2**62),
+            NamedSentence(passage_id="none", text="Warsaw lies on the Vistula."),
+            NamedSentence(passage_id="warsaw", text="Nothing of the kind."),
+            NamedSentence(passage_id="warsaw", text="  "),
+            NamedSentence(passage_id="warsaw", text="lies on the"),
+            NamedSentence(passage_id="warsaw"),
+            NamedSentence(text="Warsaw lies on the Vistula."),
+            NamedSentence(),
         ],
     )
     def test_what_names_no_sentence_is_refused(
-        self, application: Application, curie: str, query_id: uuid.UUID, name: Named
+        self, application: Application, curie: str, query_id: uuid.UUID, name: NamedSentence
     ) -> None:
         with pytest.raises(InvalidRequestError, match=r"There is no|has no sentence"):
             self.accepted(application, curie, query_id, name)
@@ -152,7 +156,7 @@ class TestNaming:
         ingest({"id": "a", "text": "Bees fly."}, into=other)
         (foreign,) = state.all_sentences(application, other)
         with pytest.raises(InvalidRequestError, match="no sentence"):
-            self.accepted(application, curie, query_id, Named(sentence_id=foreign))
+            self.accepted(application, curie, query_id, NamedSentence(sentence_id=foreign))
 
     def test_a_sentence_cannot_be_both_supported_and_rejected(
         self, application: Application, curie: str, query_id: uuid.UUID

@@ -13,15 +13,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engram.cli.evaluate_command import varied
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.passage_scores import FEATURES
-from engram.core.ranking.ranking_weights import Evidence, Observation, Prior
+from engram.core.ranking.ranking_weights import Prior, WeightEvidence, WeightObservation
 from engram.evaluation.learning_variations import Variation
 from engram.providers.ranking_prior import for_any_kind
 from engram.runtime.container import Application, Servers
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearnService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
-from engram.storage.learning.learned_weights import Learned
+from engram.storage.learning.learned_weights import LearnedWeights
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -67,18 +67,18 @@ def expected(
     among: Sequence[str] = TOWNS,
     seed: int = 0,
     noise: float = 0.5,
-) -> Observation:
+) -> WeightObservation:
     """What a verdict says that supports some of the passages it speaks of."""
     features = state.some_features(len(TOWNS), seed).astype(np.float64)[[TOWNS.index(town) for town in among]]
     mask = np.array([town in supported for town in among])
     seen = ranking_weights.observe(
-        ranking_weights.Comparison(features, mask, noise), application.priors.encyclopedic.prior
+        ranking_weights.CandidateComparison(features, mask, noise), application.priors.encyclopedic.prior
     )
     assert seen is not None
     return seen
 
 
-def taught(application: Application, name: str) -> Evidence:
+def taught(application: Application, name: str) -> WeightEvidence:
     learned = state.learned_weights(application, name)
     assert learned is not None
     return learned.evidence
@@ -88,16 +88,16 @@ def audit(application: Application, name: str) -> dict[int, dict[str, Any]]:
     return {row["event_id"]: row for row in state.weight_rows(application, name)}
 
 
-def assert_same(found: Evidence, wanted: Evidence) -> None:
+def assert_same(found: WeightEvidence, wanted: WeightEvidence) -> None:
     assert_allclose(found.information, wanted.information, rtol=1e-12, atol=1e-12)
     assert_allclose(found.precision, wanted.precision, rtol=1e-12, atol=1e-12)
 
 
-def sum_of_audit(application: Application, name: str) -> Evidence:
+def sum_of_audit(application: Application, name: str) -> WeightEvidence:
     size = len(FEATURES)
     total = ranking_weights.no_evidence(size)
     for row in audit(application, name).values():
-        total += Evidence(np.array(row["information"]), np.array(row["precision"]).reshape(size, size))
+        total += WeightEvidence(np.array(row["information"]), np.array(row["precision"]).reshape(size, size))
     return total
 
 
@@ -227,7 +227,7 @@ class TestSums:
             for number in range(count)
         ]
 
-    def wanted(self, application: Application, count: int) -> Evidence:
+    def wanted(self, application: Application, count: int) -> WeightEvidence:
         total = ranking_weights.no_evidence(len(FEATURES))
         for number in range(count):
             total += expected(application, random.Random(number).sample(TOWNS, 2), seed=number).evidence
@@ -284,7 +284,7 @@ class TestSums:
         row, size = audit(application, towns)[events[-1]], len(FEATURES)
         whole, term = taught(application, towns), np.array(row["precision"]).reshape(size, size)
 
-        left = Evidence(whole.information - np.array(row["information"]), whole.precision - term)
+        left = WeightEvidence(whole.information - np.array(row["information"]), whole.precision - term)
         assert_same(left, self.wanted(application, 4))
 
     def test_a_failed_batch_leaves_no_term(
@@ -496,17 +496,17 @@ class TestEpisodes:
         verdict = Verdict(
             query_id=answer.query_id,
             scope=application.access.scope(towns),
-            supporting=[Named(passage_id="Townk", text="Townk lies on the Townk River.")],
+            supporting=[NamedSentence(passage_id="Townk", text="Townk lies on the Townk River.")],
         )
         application.feedback.accept(verdict, f"weights-{towns}", wait=True)
 
         seen = ranking_weights.observe(
-            ranking_weights.Comparison(features, np.array(kept["ranked"]) == passage, 0.5),
+            ranking_weights.CandidateComparison(features, np.array(kept["ranked"]) == passage, 0.5),
             state.prior_of(application, towns).prior,
         )
         assert seen is not None
         assert_same(taught(application, towns), seen.evidence)
-        assert isinstance(state.learned_weights(application, towns), Learned)
+        assert isinstance(state.learned_weights(application, towns), LearnedWeights)
 
 
 SMELTERS = [

@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from engram.core.auth.access_keys import EVERYTHING
-from engram.core.filter.judge_standing import ESTABLISHED, Standing
+from engram.core.filter.judge_standing import ESTABLISHED, JudgeStanding
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Principal
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
@@ -41,8 +41,8 @@ def say(
     verdict = Verdict(
         query_id=query_id,
         scope=scope,
-        supporting=[Named(sentence) for sentence in supporting],
-        rejected=[Named(sentence) for sentence in rejected],
+        supporting=[NamedSentence(sentence) for sentence in supporting],
+        rejected=[NamedSentence(sentence) for sentence in rejected],
         partial=True,
         **more,
     )
@@ -123,11 +123,11 @@ class TestCaps:
 
 class TestStanding:
     def test_the_weight_is_the_mean_of_a_beta_belief(self) -> None:
-        assert Standing().mean == 1 / 5
-        assert Standing(agreed=3).weight == 4 / 8
-        assert Standing(agreed=10).mean == 11 / 15 < ESTABLISHED
-        assert Standing(agreed=11).weight == 1.0
-        assert Standing(agreed=11, disagreed=1).weight == 12 / 17
+        assert JudgeStanding().mean == 1 / 5
+        assert JudgeStanding(agreed=3).weight == 4 / 8
+        assert JudgeStanding(agreed=10).mean == 11 / 15 < ESTABLISHED
+        assert JudgeStanding(agreed=11).weight == 1.0
+        assert JudgeStanding(agreed=11, disagreed=1).weight == 12 / 17
 
     def test_it_grows_with_agreement_from_the_next_day_on(
         self, application: Application, curie: str, said: list[int]
@@ -152,19 +152,19 @@ class TestStanding:
             for row in state.rows(application, curie, "feedback_event")
             if row["received_at"].startswith(TODAY)
         }
-        assert standing["eager"] == Standing(agreed=agreed).weight
-        assert standing["liar"] == Standing(disagreed=1).weight
+        assert standing["eager"] == JudgeStanding(agreed=agreed).weight
+        assert standing["liar"] == JudgeStanding(disagreed=1).weight
 
         views = application.judges.page(application.access.scope(curie), "", 10)
         shown = {view.known.name: view.standing for view in views}
         assert shown["eager"].agreed == agreed
-        assert shown["liar"] == Standing(0, 1)
+        assert shown["liar"] == JudgeStanding(0, 1)
         undo.assert_verified(application, curie)
 
         application.revoke.request(application.access.scope(curie), judge="eager")
         application.runner.run_ready()
         views = application.judges.page(application.access.scope(curie), "", 10)
-        assert {view.known.name: view.standing for view in views}["eager"] == Standing()
+        assert {view.known.name: view.standing for view in views}["eager"] == JudgeStanding()
         undo.assert_verified(application, curie)
 
     def test_a_judge_can_be_trusted_by_its_name_or_its_key(

@@ -15,7 +15,7 @@ from engram.context.errors import (
     UnavailableError,
 )
 from engram.runtime.container import Application, Servers
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_intake import Intake
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collection_deletion
@@ -31,7 +31,10 @@ def verdict(application: Application, curie: str) -> Verdict:
     answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
     sentence = answer.passages[0].sentences[0].sentence_id
     return Verdict(
-        query_id=answer.query_id, scope=application.access.scope(curie), supporting=[Named(sentence)], partial=True
+        query_id=answer.query_id,
+        scope=application.access.scope(curie),
+        supporting=[NamedSentence(sentence)],
+        partial=True,
     )
 
 
@@ -41,7 +44,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     accept = log.accept
 
-    def noted(writer: object, events: list[log.NewEvent]) -> object:
+    def noted(writer: object, events: list[log.NewVerdictEvent]) -> object:
         found = accept(writer, events)  # type: ignore[arg-type]
         sizes.append(sum(one is not None for one in found))
         return found
@@ -71,14 +74,18 @@ def test_what_is_wrong_with_one_is_said_of_that_one(
     application: Application, verdict: Verdict, stored: list[int]
 ) -> None:
     application.intake.accept(verdict, first := f"key-{uuid4()}")
-    passage = Named(passage_id="curie", text="Marie Curie was born in Warsaw")
+    passage = NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw")
     nowhere = replace(verdict.scope, collection=replace(verdict.scope.collection, id=2**62))
     cases = {
         "as it was": (verdict, first, None),
         "new": (verdict, f"key-{uuid4()}", None),
         "by its words": (replace(verdict, supporting=[passage]), f"key-{uuid4()}", None),
         "another verdict": (replace(verdict, confidence=0.5), first, IdempotencyConflictError),
-        "no such sentence": (replace(verdict, rejected=[Named(2**62)]), f"key-{uuid4()}", InvalidRequestError),
+        "no such sentence": (
+            replace(verdict, rejected=[NamedSentence(2**62)]),
+            f"key-{uuid4()}",
+            InvalidRequestError,
+        ),
         "for and against": (replace(verdict, rejected=verdict.supporting), f"key-{uuid4()}", InvalidRequestError),
         "no such query": (replace(verdict, query_id=uuid4()), f"key-{uuid4()}", NotFoundError),
         "a collection that is gone": (replace(verdict, scope=nowhere), f"key-{uuid4()}", GoneError),

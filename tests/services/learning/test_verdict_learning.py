@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engram.runtime.container import Application
-from engram.services.learning.feedback_policy import Noise
+from engram.services.learning.feedback_policy import FeedbackPolicy
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -227,6 +227,6 @@ class TestManyVerdicts:
         assert state.learned(application, curie) == one_by_one
 
     def test_noise_grows_as_confidence_falls(self) -> None:
-        noise = Noise(positive=0.5, negative=1.0, process=0.001)
+        noise = FeedbackPolicy(positive=0.5, negative=1.0, process=0.001)
 
         assert [noise.of(1, 1.0), noise.of(0, 1.0), noise.of(1, 0.5)] == [0.5, 1.0, 1.0]

@@ -9,7 +9,7 @@ import pytest
 from engram.config.settings import Settings
 from engram.runtime.container import Application, Servers
 from engram.services.maintenance import doctor_checks
-from engram.services.maintenance.doctor_checks import Finding, numbers
+from engram.services.maintenance.doctor_checks import CheckResult, numbers
 from engram.storage.maintenance import database_contents
 from tests.support.command import Cli
 from tests.support.databases import application_on
@@ -44,7 +44,7 @@ def alone(own: Servers, settings: Settings, application: Application) -> Iterato
         services.stream.leave()
 
 
-def findings(services: Application, **changed: Any) -> dict[str, Finding]:
+def findings(services: Application, **changed: Any) -> dict[str, CheckResult]:
     services.stream.beat()
     examined = doctor_checks.DoctorService(
         services.settings.model_copy(update=changed),

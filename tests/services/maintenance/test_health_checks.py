@@ -136,7 +136,7 @@ def test_a_worker_on_this_machine_can_be_asked_after(tmp_path: Path, stream: Wak
         heartbeat.check(None)
     with pytest.raises(UnavailableError, match="not beaten yet"):
         heartbeat.check(file)
-    heart = heartbeat.Heart(stream, file)
+    heart = heartbeat.Heartbeat(stream, file)
     heart.turn("feedback")
     heart.beat()
     heartbeat.check(file)
@@ -149,7 +149,7 @@ def test_a_worker_on_this_machine_can_be_asked_after(tmp_path: Path, stream: Wak
 def test_a_worker_with_a_loop_that_is_stuck_does_not_beat(
     tmp_path: Path, stream: WakeStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heart = heartbeat.Heart(stream, tmp_path / "beat")
+    heart = heartbeat.Heartbeat(stream, tmp_path / "beat")
     heart.turn("feedback")
     monkeypatch.setattr(heartbeat, "STUCK_SECONDS", -1.0)
     heart.beat()

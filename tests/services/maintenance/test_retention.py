@@ -11,8 +11,8 @@ from engram.config.settings import Settings
 from engram.context.errors import NotFoundError
 from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import LOCAL
-from engram.services.maintenance.audit_recording import Doing
-from engram.services.maintenance.retention import Keep, RetentionService, Retired
+from engram.services.maintenance.audit_recording import PendingAct
+from engram.services.maintenance.retention import RetentionDays, RetentionResult, RetentionService
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_service import NewSession
 from engram.storage.retrieval import episode_partitions
@@ -35,10 +35,10 @@ def application(own: Servers, settings: Settings, application: Application) -> I
 def retention(
     application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0, act_bodies: int = 0
 ) -> RetentionService:
-    return RetentionService(application.database, Keep(queries, jobs, keys, act_bodies))
+    return RetentionService(application.database, RetentionDays(queries, jobs, keys, act_bodies))
 
 
-def run(service: RetentionService, now: datetime | None = None) -> Retired:
+def run(service: RetentionService, now: datetime | None = None) -> RetentionResult:
     retired = service.run(now)
     assert retired is not None
     return retired
@@ -216,7 +216,9 @@ def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> 
 
 def test_what_was_sent_with_an_act_goes_and_the_act_stays(application: Application) -> None:
     now = datetime.now(UTC)
-    doing = Doing(principal="alice", tenant="local", action="put", target="/x", client="192.0.2.7", said="body")
+    doing = PendingAct(
+        principal="alice", tenant="local", action="put", target="/x", client="192.0.2.7", said="body"
+    )
     acts = [application.acts.begin(doing) for _ in range(2)]
     for act in acts:
         application.acts.end(act, 200)

@@ -13,7 +13,7 @@ from engram.core.passage_keys.evolution import KeyRules
 from engram.runtime.container import Application
 from engram.services.passage_keys.attribution import KeyLearning, advance
 from engram.services.retrieval.query import Query
-from engram.storage.passage_keys.evolved_keys import Progress
+from engram.storage.passage_keys.evolved_keys import EvolutionProgress
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.evolving import (
@@ -204,13 +204,13 @@ class TestProgress:
     )
 
     def test_a_batch_counts_when_it_is_full(self) -> None:
-        assert advance(Progress(0, 0.0, 0.0, 0, 0, None), 0.0, self.learning).waiting == 0
-        state = Progress(0, 0.0, 0.0, 0, 0, None)
+        assert advance(EvolutionProgress(0, 0.0, 0.0, 0, 0, None), 0.0, self.learning).waiting == 0
+        state = EvolutionProgress(0, 0.0, 0.0, 0, 0, None)
         for gain in (0.1, 0.4, 0.2):
             state = advance(state, gain, self.learning)
-        assert state == Progress(1, 0.2, 0.4, 0, 3, None)
-        assert advance(state, 0.3, self.learning) == Progress(0, 0.0, 0.4, 1, 4, "saturated")
+        assert state == EvolutionProgress(1, 0.2, 0.4, 0, 3, None)
+        assert advance(state, 0.3, self.learning) == EvolutionProgress(0, 0.0, 0.4, 1, 4, "saturated")
 
     def test_too_many_waiting_are_enough(self) -> None:
-        state = Progress(0, 0.0, 0.1, 0, 4, None)
+        state = EvolutionProgress(0, 0.0, 0.1, 0, 4, None)
         assert advance(state, 0.5, self.learning).due == "pending"

@@ -12,7 +12,7 @@ from engram.core.passage_keys.evolution import KeyRules
 from engram.runtime.container import Application
 from engram.services.passage_keys.key_evolution import EvolveService
 from engram.storage.corpus import collections
-from engram.storage.passage_keys.evolved_keys import Progress
+from engram.storage.passage_keys.evolved_keys import EvolutionProgress
 from tests.conftest import CURIE, Ingest
 from tests.support import state
 from tests.support.evolving import (
@@ -99,7 +99,7 @@ class TestEvolution:
             eager.apply(target, [verdict(application, curie, wait=False).event.id])
         (generation,) = state.rows(application, curie, "key_generation")
         assert (generation["reason"], generation["events"]) == ("pending", 2)
-        assert application.evolve.standing(application.access.scope(curie)).progress == Progress(
+        assert application.evolve.standing(application.access.scope(curie)).progress == EvolutionProgress(
             0, 0.0, 0.0, 0, 0, None
         )
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.storage.retrieval import exploration_candidates
@@ -167,7 +167,10 @@ def test_a_verdict_on_what_was_explored_teaches(application: Application, rivers
     answer = ask(application, rivers, memory="off")
     named = next(hit for hit in answer.passages if hit.explored).sentences[0].sentence_id
     verdict = Verdict(
-        query_id=answer.query_id, scope=application.access.scope(rivers), supporting=[Named(named)], judge="j"
+        query_id=answer.query_id,
+        scope=application.access.scope(rivers),
+        supporting=[NamedSentence(named)],
+        judge="j",
     )
     changes = application.feedback.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
@@ -207,7 +210,7 @@ def test_verdicts_and_answers_count_as_touches(application: Application, rivers:
     verdict = Verdict(
         query_id=first,
         scope=application.access.scope(rivers),
-        rejected=[Named(sentences[0])],
+        rejected=[NamedSentence(sentences[0])],
         partial=True,
         judge="j",
     )

@@ -19,7 +19,7 @@ from engram.runtime.container import Application
 from engram.services.retrieval.graph_walk import loaded
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.retrieval_service import Retrieved, RetrieveService
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
 from tests.support import state
 from tests.support.statements import watched
 
@@ -49,7 +49,7 @@ def believing(application: Application) -> Believing:
     return made
 
 
-def found(retrieve: RetrieveService, application: Application, name: str, **more: Any) -> Retrieved:
+def found(retrieve: RetrieveService, application: Application, name: str, **more: Any) -> RetrievalResult:
     query = Query(text=CHAIN, scope=application.access.scope(name), memory="off", **more)
     return retrieve.find(retrieve.plan(query))
 

@@ -11,21 +11,21 @@ from engram.runtime.container import Application
 from engram.services.retrieval import hop_loop
 from engram.services.retrieval.graph_walk import ONWARD, Frontier, Walk, loaded, merged
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import Plan
+from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from tests.support.state import given_episode, judge, sentences
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 FAR = "Tokyo lies on Tokyo Bay."
 
-Planned = Callable[..., Plan]
+Planned = Callable[..., QueryPlan]
 
 
 @pytest.fixture
 def planned(application: Application, curie: str) -> Planned:
     """Plans of a question that no evidence but three hops' ends."""
 
-    def plan(**more: Any) -> Plan:
+    def plan(**more: Any) -> QueryPlan:
         return application.retrieve.plan(
             Query(
                 text=CHAIN,
@@ -53,7 +53,7 @@ def taught(application: Application, curie: str) -> str:
     return curie
 
 
-def through(application: Application, plan: Plan) -> Walk:
+def through(application: Application, plan: QueryPlan) -> Walk:
     return application.retrieve.find(plan).walk
 
 

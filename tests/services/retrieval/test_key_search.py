@@ -14,7 +14,7 @@ from engram.core.passage_keys.evolution import expanded
 from engram.core.ranking import bm25, fusion
 from engram.providers.language import terms
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query, Strategy
 from engram.services.retrieval.query_plan import term_weights
@@ -106,7 +106,7 @@ class TestStrategies:
         self, application: Application, curie: str, strategy: Strategy
     ) -> None:
         taught = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
-        support = [Named(passage_id="tokyo", text="Tokyo lies on Tokyo Bay.")]
+        support = [NamedSentence(passage_id="tokyo", text="Tokyo lies on Tokyo Bay.")]
         application.feedback.accept(
             Verdict(query_id=taught.query_id, scope=application.access.scope(curie), missed=support), "k", wait=True
         )

@@ -8,7 +8,7 @@ import pytest
 from engram.providers.language import normalise_entity
 from engram.runtime.container import Application
 from engram.sample import corpus, questions
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections as stored_collections
 
@@ -117,7 +117,7 @@ def sample(application: Application) -> str:
     application.runner.run_ready()
     for question in questions()[::3]:
         answer = application.ask.query(Query(text=question.text, scope=application.access.scope(name)))
-        supporting = [Named(passage_id=passage, text=text) for passage, text in question.supporting]
+        supporting = [NamedSentence(passage_id=passage, text=text) for passage, text in question.supporting]
         verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(name), supporting=supporting)
         application.feedback.accept(verdict, f"reference-{question.id}", wait=True)
     return name

@@ -12,7 +12,7 @@ from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers
 from engram.services.retrieval import passage_key_cache
-from engram.services.retrieval.passage_key_cache import KeptKeys
+from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrieveService
 from engram.storage.corpus import collections, current_vectors
@@ -61,12 +61,12 @@ def focus(application: Application, reader: Reader, name: str, question: str, **
     return Focus(found, application.encoder.embed(found, [question])[0], **more)
 
 
-def known(kept: KeptKeys, reader: Reader, asked: Focus, count: int) -> Sequence[int] | None:
+def known(kept: PassageKeyCache, reader: Reader, asked: Focus, count: int) -> Sequence[int] | None:
     """What is kept of this moment."""
     return kept.known(reader, asked, current_vectors.of(reader, asked.collection.id))(count)
 
 
-def assert_true(application: Application, kept: KeptKeys, name: str) -> None:
+def assert_true(application: Application, kept: PassageKeyCache, name: str) -> None:
     """What is kept is what Postgres finds, by base keys and by evolved ones."""
     for question in QUESTIONS:
         for use_memory in (False, True):
@@ -145,7 +145,7 @@ EVOLVED: Sequence[Change] = (evolve, roll_back, revoke, forget)
 @pytest.mark.parametrize("changed", [*BASE, *EVOLVED], ids=lambda change: change.__name__)
 def test_what_is_kept_is_of_the_moment(alone: Application, taught: str, changed: Change) -> None:
     """Whatever changes a key has another version: nothing that was kept before is found any more."""
-    kept = KeptKeys(ROOM)
+    kept = PassageKeyCache(ROOM)
     assert_true(alone, kept, taught)
     before, version = {how: keys_of(alone, taught, evolved=how) for how in (False, True)}, versions(alone, taught)
     changed(alone, taught)
@@ -168,7 +168,7 @@ def test_what_changes_no_key_leaves_what_is_kept(alone: Application, taught: str
 
 def test_each_snapshot_finds_what_it_has(alone: Application, taught: str) -> None:
     """Also one from before a change, when newer keys are kept already; and these are not lost to it."""
-    kept = KeptKeys(ROOM)
+    kept = PassageKeyCache(ROOM)
     with alone.database.snapshot() as old:
         asked = focus(alone, old, taught, QUESTIONS[0])
         before = known(kept, old, asked, 2)
@@ -194,7 +194,7 @@ def test_answers_are_the_same_with_and_without(alone: Application, taught: str) 
         RetrieveService(
             alone.database, alone.planner, alone.priors, kept, threshold=0.8, classifier=lambda: alone.classifier
         )
-        for kept in (KeptKeys(0), KeptKeys(ROOM))
+        for kept in (PassageKeyCache(0), PassageKeyCache(ROOM))
     ]
     for question in QUESTIONS:
         for way in ways:
@@ -216,7 +216,7 @@ def test_a_question_without_names_reads_what_is_near_by_them(
 
 
 class TestRoom:
-    def sizes(self, application: Application, names: Sequence[str], kept: KeptKeys) -> list[int]:
+    def sizes(self, application: Application, names: Sequence[str], kept: PassageKeyCache) -> list[int]:
         """What is kept after each collection was asked."""
         found = []
         for name in names:
@@ -236,7 +236,7 @@ class TestRoom:
 
     def test_those_asked_for_longest_ago_go_first(self, alone: Application, three: list[str]) -> None:
         one = len(CURIE) * (alone.embedder.dimension * 4 + 8)
-        kept = KeptKeys(2 * one)
+        kept = PassageKeyCache(2 * one)
         assert self.sizes(alone, three, kept) == [one, 2 * one, 2 * one]
         with statements() as sent:
             self.sizes(alone, [three[1], three[2], three[0], three[2], three[0]], kept)
@@ -245,14 +245,14 @@ class TestRoom:
     def test_no_more_than_fits_is_read(self, alone: Application, three: list[str]) -> None:
         for most in (0, len(CURIE) * alone.embedder.dimension * 4 - 1):
             with statements() as sent:
-                assert self.sizes(alone, three, KeptKeys(most)) == [0, 0, 0]
+                assert self.sizes(alone, three, PassageKeyCache(most)) == [0, 0, 0]
             assert not any(READ in statement for statement in sent)
 
     def test_few_questions_read_nothing(
         self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(passage_key_cache, "ASKED", 3)
-        kept = KeptKeys(ROOM)
+        kept = PassageKeyCache(ROOM)
         assert [size > 0 for size in self.sizes(alone, [three[0]] * 4, kept)] == [False, False, True, True]
         add(alone, three[0])
         assert [size > 0 for size in self.sizes(alone, [three[0]] * 3, kept)] == [False, False, True]
@@ -260,7 +260,7 @@ class TestRoom:
     def test_what_postgres_finds_better_is_left_to_it(
         self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        kept = KeptKeys(ROOM)
+        kept = PassageKeyCache(ROOM)
 
         def finds(change: Callable[[Focus], Focus]) -> bool:
             with alone.database.snapshot() as reader:
@@ -279,7 +279,7 @@ class TestRoom:
         self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whoever comes while they are read is not held up."""
-        kept, reading, go_on = KeptKeys(ROOM), threading.Event(), threading.Event()
+        kept, reading, go_on = PassageKeyCache(ROOM), threading.Event(), threading.Event()
         read = passages_by_key.all_keys
 
         def slowly(*given: Any, **more: Any) -> Any:
@@ -299,7 +299,7 @@ class TestRoom:
     def test_a_failed_reading_is_made_again(
         self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        kept = KeptKeys(ROOM)
+        kept = PassageKeyCache(ROOM)
 
         def fail(*_: Any, **__: Any) -> Any:
             raise OSError("gone")
@@ -313,7 +313,7 @@ class TestRoom:
 
 def test_expansions_are_looked_for_as_postgres_does(alone: Application, taught: str) -> None:
     """What keys are compared with is not the question itself then."""
-    kept = KeptKeys(ROOM)
+    kept = PassageKeyCache(ROOM)
     with alone.database.snapshot() as reader:
         asked = focus(alone, reader, taught, QUESTIONS[0])
         other = alone.encoder.embed(asked.collection, [QUESTIONS[1]])[0]

@@ -7,9 +7,9 @@ import pytest
 from engram.config.settings import Settings
 from engram.core.knowledge.triples import Triple
 from engram.runtime.container import Application, Servers
-from engram.services.facts.fact_service import Stated
+from engram.services.facts.fact_service import StatedFact
 from engram.services.revocation.verification import VerifyService
-from engram.services.revocation.verification_findings import TABLES, Report
+from engram.services.revocation.verification_findings import TABLES, VerificationReport
 from engram.storage.corpus import collections
 from tests.support import state, twins, undo
 from tests.support.databases import application_on, migrated
@@ -22,7 +22,7 @@ def taught(application: Application, curie: str) -> str:
     undo.apply(application, curie, events[:10], 10)
     application.evolve.evolve(application.access.scope(curie))
     undo.apply(application, curie, events[10:], 3)
-    stated = Stated(Triple("Marie Curie", "spouse", "Pierre Curie", 0, "entity", None, None, 1.0))
+    stated = StatedFact(Triple("Marie Curie", "spouse", "Pierre Curie", 0, "entity", None, None, 1.0))
     scope = application.access.scope(curie)
     application.facts.state(scope, [stated], source="a page")
     one, other = (row["id"] for row in state.rows(application, curie, "fact_entity"))
@@ -132,7 +132,7 @@ class TestClean:
         assert application.verify.verify(application.access.scope(taught)) == whole
 
     def test_a_checksum_tells_states_apart(self, application: Application, taught: str) -> None:
-        def checksums(report: Report) -> dict[str, str]:
+        def checksums(report: VerificationReport) -> dict[str, str]:
             return {table.table: table.checksum for table in report.tables}
 
         before = checksums(application.verify.verify(application.access.scope(taught)))
@@ -144,7 +144,7 @@ class TestClean:
     def test_others_learn_and_revoke_meanwhile(self, application: Application, taught: str) -> None:
         events = undo.stream(application, taught, 30, seed=42)
         done = threading.Event()
-        reports: list[Report] = []
+        reports: list[VerificationReport] = []
 
         def look() -> None:
             while not done.is_set():

@@ -10,7 +10,7 @@ import pytest
 from engram.context.errors import InvalidRequestError
 from engram.core.experiments.assignment import assign
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.services.serving.experiment_arms import merged
 from tests.support import state
@@ -40,7 +40,10 @@ def teach(application: Application, collection: str, query_id: UUID) -> None:
     """A verdict in favour of everything that speaks of Warsaw."""
     sentence = state.sentences(application, collection, "warsaw")["Warsaw is the capital of Poland."]
     verdict = Verdict(
-        query_id=query_id, scope=application.access.scope(collection), supporting=[Named(sentence)], judge="judge"
+        query_id=query_id,
+        scope=application.access.scope(collection),
+        supporting=[NamedSentence(sentence)],
+        judge="judge",
     )
     receipt = application.feedback.accept(verdict, str(uuid4()), wait=True)
     assert receipt.event.status == "applied"

@@ -10,7 +10,7 @@ import pytest
 from engram.context.errors import InvalidRequestError
 from engram.core.experiments.lift import Sums, mean_difference, share_difference
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import new_query_id
 from engram.services.serving.measured_lift import ArmLift, Lift
@@ -57,8 +57,8 @@ def asked(
 def judged(application: Application, collection: str, query: UUID, **said: Any) -> int:
     """A verdict that names sentences by their passages: the first of each."""
 
-    def first(passage: str) -> Named:
-        return Named(next(iter(state.sentences(application, collection, passage).values())))
+    def first(passage: str) -> NamedSentence:
+        return NamedSentence(next(iter(state.sentences(application, collection, passage).values())))
 
     words = [word for word in ("supporting", "rejected", "missed") if word in said]
     named = {word: [first(passage) for passage in said.pop(word)] for word in words}

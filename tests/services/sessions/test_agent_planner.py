@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.core.knowledge.agent_turns import Turn, written
+from engram.core.knowledge.agent_turns import AgentTurn, written
 from engram.core.knowledge.triples import Triple
 from engram.core.planning.session import Budget
 from engram.providers.llm import agent_prompts
 from engram.runtime.container import Application
-from engram.services.facts.agent_memory import Memory
-from engram.services.facts.fact_search import Wanted
-from engram.services.facts.fact_service import PassageGoneError, Stated
+from engram.services.facts.agent_memory import AgentMemory
+from engram.services.facts.fact_search import FactPattern
+from engram.services.facts.fact_service import PassageGoneError, StatedFact
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
-from engram.services.sessions.session_views import Shown
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
 from tests.conftest import CURIE
 from tests.support import undo
 from tests.support.modelled import Modelled
@@ -51,32 +51,32 @@ class Agent:
         document, memory = part(user, "document_obs"), part(user, "memory_obs")
         if document:
             kept = document.partition("\n")[2] if re.search("Curie|Warsaw|Vistula", document) else "None"
-            return written(Turn("insert", kept, "What does it say of rivers?"))
+            return written(AgentTurn("insert", kept, "What does it say of rivers?"))
         if "Search results" not in memory:
-            return written(Turn("search", "Vistula flows into", "Where does it flow?"))
+            return written(AgentTurn("search", "Vistula flows into", "Where does it flow?"))
         sea = re.search(r"flows into: ([\w ]+) \[(\d+)\]", memory)
         assert sea is not None, memory
-        return written(Turn("answer", sea[1], "That is settled.", (int(sea[2]),)))
+        return written(AgentTurn("answer", sea[1], "That is settled.", (int(sea[2]),)))
 
 
-Asking = Callable[..., Shown]
+Asking = Callable[..., SessionView]
 
 
 @pytest.fixture
 def asking(modelled: Modelled, curie: str) -> Asking:
     """Does a session by a model."""
 
-    def run(handler: Handler, budget: Budget = BUDGET, **options: Any) -> Shown:
+    def run(handler: Handler, budget: Budget = BUDGET, **options: Any) -> SessionView:
         services = modelled.application(handler)
         scope = services.access.scope(curie)
-        how = Asked(top_k=5, threshold=1.0, options={"documents": IN_ORDER} | options)
+        how = SessionRequest(top_k=5, threshold=1.0, options={"documents": IN_ORDER} | options)
         new = NewSession(question=QUESTION, planner="agent", asked=how, budget=budget)
         return services.sessions.wait(scope, services.sessions.start(scope, new))
 
     return run
 
 
-def texts(shown: Shown) -> dict[int, str]:
+def texts(shown: SessionView) -> dict[int, str]:
     return {one.sentence_id: one.text for one in shown.evidence}
 
 
@@ -93,7 +93,7 @@ def test_documents_go_by_and_what_was_kept_answers(asking: Asking) -> None:
     assert [texts(session)[one] for one in conclusion["cites"]] == ["The Vistula flows into the Baltic Sea."]
     # One action a turn, each counted; every fact has a sentence of the pool.
     assert session.stored.cost["llm_calls"] == session.stored.cost["rounds"] == len(agent.users)
-    memory = Memory.loaded(session.stored.plan_state)
+    memory = AgentMemory.loaded(session.stored.plan_state)
     assert {source.key for source in memory.sources} == set(texts(session))
     assert all(fact.sources for fact in memory.facts)
     assert {note.text for note in session.notes} >= {"Vistula | flows into: Baltic Sea"}
@@ -118,7 +118,7 @@ def test_documents_are_those_of_a_retrieval_if_none_are_given(asking: Asking) ->
 
 def test_what_is_no_turn_is_asked_for_once_more_and_then_taken_by_rules(asking: Asking) -> None:
     two = "<think>Both.</think><memory_insert>None</memory_insert><answer>Oslo</answer>"
-    agent = Agent(two, "no", two, written(Turn("insert", "None", "Nothing yet.")))
+    agent = Agent(two, "no", two, written(AgentTurn("insert", "None", "Nothing yet.")))
     session = asking(agent)
 
     first, second = session.rounds[:2]
@@ -142,7 +142,9 @@ def test_an_endpoint_that_is_dead_loses_no_session(asking: Asking) -> None:
 
 def test_the_last_turn_of_a_budget_leaves_only_an_answer(asking: Asking) -> None:
     for budget in (Budget(rounds=3), Budget(rounds=24, llm_calls=4)):
-        agent = Agent(*[written(Turn("insert", "None", "No."))] * 2, written(Turn("answer", "a sea", "Enough.")))
+        agent = Agent(
+            *[written(AgentTurn("insert", "None", "No."))] * 2, written(AgentTurn("answer", "a sea", "Enough."))
+        )
         session = asking(agent, budget)
         assert [one.action for one in session.rounds] == ["skip", "skip", "answer"]
         assert "You may choose <answer>." in agent.users[-1]
@@ -154,8 +156,11 @@ OTHER = {"id": "other", "title": "Marie Curie", "text": PARIS}
 
 
 def correcting(act: str) -> Agent:
-    turns = [Turn("insert", PARIS, "Born."), Turn(act, "Marie Curie was born in Warsaw in 1867.", "Not in Paris.")]  # type: ignore[arg-type]
-    return Agent(*map(written, turns), written(Turn("answer", "Warsaw", "That settles it.")))
+    turns = [
+        AgentTurn("insert", PARIS, "Born."),
+        AgentTurn(act, "Marie Curie was born in Warsaw in 1867.", "Not in Paris."),
+    ]  # type: ignore[arg-type]
+    return Agent(*map(written, turns), written(AgentTurn("answer", "Warsaw", "That settles it.")))
 
 
 @pytest.mark.parametrize("insert_only", [False, True])
@@ -164,7 +169,7 @@ def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, inser
     given = {"documents": ["other", "curie"], "insert_only": insert_only}
     session = asking(correcting("insert" if insert_only else "update"), **given)
 
-    memory = Memory.loaded(session.stored.plan_state)
+    memory = AgentMemory.loaded(session.stored.plan_state)
     places = {fact.object: place for place, fact in enumerate(memory.facts) if fact.predicate == "place of birth"}
     beliefs = {name: memory.believed[place].belief for name, place in places.items()}
     assert set(places) == {"Paris", "Warsaw"}
@@ -186,16 +191,16 @@ def test_the_graph_can_be_kept_as_one_of_the_collection(
     session = asking(correcting("update"), documents=["other", "curie"], graph="births")
 
     scope = application.access.scope(curie)
-    wanted = Wanted(question="Where was Marie Curie born?", graph="births")
+    wanted = FactPattern(question="Where was Marie Curie born?", graph="births")
     found = application.fact_search.search(scope, wanted)
     beliefs = {fact.object: found.beliefs[key] for key, fact in found.facts.items()}
     assert beliefs["Paris"] < 0.4 < beliefs["Warsaw"]
     assert {source.text for source in found.citations} <= set(texts(session).values())
-    assert application.fact_search.search(scope, Wanted(question="Where was Marie Curie born?")).facts == {}
+    assert application.fact_search.search(scope, FactPattern(question="Where was Marie Curie born?")).facts == {}
     # Whoever takes the job over does it again, and nothing comes of it.
     state = application.sessions.state(scope, session.stored.id)
     publisher = application.session_runner._publisher
-    assert publisher.publish(scope, state, "births") == len(Memory.loaded(state.plan_state).facts)
+    assert publisher.publish(scope, state, "births") == len(AgentMemory.loaded(state.plan_state).facts)
     again = application.fact_search.search(scope, wanted)
     assert again.beliefs == found.beliefs
     undo.assert_verified(application, curie)
@@ -210,9 +215,9 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
     application.adopt.merge(scope, "births", judge="editor", key="k")
     publisher = application.session_runner._publisher
     before = application.sessions.state(scope, session.stored.id)
-    born = Wanted(subject="Marie Curie", predicate="place of birth", graph="births")
+    born = FactPattern(subject="Marie Curie", predicate="place of birth", graph="births")
 
-    def left(wanted: Wanted) -> dict[str, str]:
+    def left(wanted: FactPattern) -> dict[str, str]:
         found = application.fact_search.search(scope, wanted)
         cited = zip(found.facts.values(), found.citations, strict=True)
         return {fact.object: source.text for fact, source in cited}
@@ -230,7 +235,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
     undo.assert_verified(application, curie)
     # A worker that read the session before the passage went finds nothing of it to state, nor one just after.
     assert publisher.publish(scope, before, "births") == 1
-    stated = [Stated(Triple("Marie Curie", "place of birth", "Warsaw", 0, "entity", None, None, 1.0), warsaw)]
+    stated = [StatedFact(Triple("Marie Curie", "place of birth", "Warsaw", 0, "entity", None, None, 1.0), warsaw)]
     gone = next(one.passage_id for one in before.pool if one.text == warsaw)
     with pytest.raises(PassageGoneError):
         application.facts.state(scope, stated, source="curie", passage_id=gone, graph_name="births")
@@ -242,7 +247,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
 
 
 def test_insert_only_offers_no_update(asking: Asking) -> None:
-    agent = Agent(written(Turn("update", "Marie Curie was born in Warsaw in 1867.", "So.")))
+    agent = Agent(written(AgentTurn("update", "Marie Curie was born in Warsaw in 1867.", "So.")))
     session = asking(agent, insert_only=True)
     assert "memory_update" not in agent.users[0]
     assert session.rounds[0].cost["llm_calls"] == 2
@@ -250,7 +255,9 @@ def test_insert_only_offers_no_update(asking: Asking) -> None:
 
 
 def test_what_no_document_says_is_no_fact(asking: Asking) -> None:
-    agent = Agent(written(Turn("insert", "Ada Lovelace invented the Analytical Engine in London.", "I know that.")))
+    agent = Agent(
+        written(AgentTurn("insert", "Ada Lovelace invented the Analytical Engine in London.", "I know that."))
+    )
     session = asking(agent)
     first = session.rounds[0]
     assert first.said["facts"] == []
@@ -277,7 +284,7 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
 
     turns = correcting("update").first
     session = asking(Reading(*turns), documents=["other", "curie"], extraction="llm")
-    memory = Memory.loaded(session.stored.plan_state)
+    memory = AgentMemory.loaded(session.stored.plan_state)
     assert [memory.line(place) for place in range(2)] == [
         "Marie Curie | native of: Paris",
         "Marie Curie | native of: Warsaw",
@@ -291,5 +298,5 @@ def test_options_are_checked_at_the_start(application: Application, curie: str) 
     for wrong in ({"documents": 3}, {"extraction": "magic"}, {"insert_only": 1}):
         with pytest.raises(InvalidRequestError, match=r"options\."):
             application.sessions.start(
-                scope, NewSession(question=QUESTION, planner="agent", asked=Asked(options=wrong))
+                scope, NewSession(question=QUESTION, planner="agent", asked=SessionRequest(options=wrong))
             )

@@ -10,8 +10,8 @@ import pytest
 from engram.core.planning.session import Budget
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
-from engram.services.sessions.session_views import Shown
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
 from tests.support.modelled import Modelled
 from tests.support.openai_server import Handler, Reply
 
@@ -70,7 +70,7 @@ SOCRATIC: dict[str, Any] = {
     "notes": noted,
     "cited": answered,
 }
-Asking = Callable[..., Shown]
+Asking = Callable[..., SessionView]
 
 
 def refusing(_request: dict[str, Any]) -> Reply:
@@ -82,10 +82,10 @@ def refusing(_request: dict[str, Any]) -> Reply:
 def asking(modelled: Modelled, curie: str) -> Asking:
     """Does a session by a model."""
 
-    def run(handler: Handler, planner: str, budget: Budget | None = None, **asked: Any) -> Shown:
+    def run(handler: Handler, planner: str, budget: Budget | None = None, **asked: Any) -> SessionView:
         services = modelled.application(handler)
         scope = services.access.scope(curie)
-        how = Asked(**{"top_k": 2, "threshold": 1.0} | asked)
+        how = SessionRequest(**{"top_k": 2, "threshold": 1.0} | asked)
         new = NewSession(question=CHAIN, planner=planner, asked=how, budget=budget or Budget())
         shown = services.sessions.wait(scope, services.sessions.start(scope, new))
         completed = [one for one in modelled.server.requests if handler is not refusing]

@@ -9,10 +9,10 @@ import pytest
 from engram.core.planning.round_sufficiency import FEATURES
 from engram.core.ranking import sufficiency
 from engram.runtime.container import Application
-from engram.services.learning.incoming_verdict import Named
+from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked, SessionState
+from engram.services.sessions.session_state import SessionRequest, SessionState
 from tests.conftest import CURIE, Ingest
 from tests.services.sessions.test_session_feedback import CHAIN, PART, ended, evidence, verdict
 from tests.support import state, undo
@@ -66,7 +66,7 @@ def test_it_says_at_which_round_the_pool_was_complete(application: Application, 
 def test_its_parts_become_keys_and_go_with_it(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     service = application.sessions
-    begun = service.start(scope, NewSession(question=CHAIN, planner="caller", asked=Asked(top_k=2)))
+    begun = service.start(scope, NewSession(question=CHAIN, planner="caller", asked=SessionRequest(top_k=2)))
     for question in (CHAIN, "the birthplace of Marie Curie"):
         service.go_on(scope, begun, question)
         application.runner.run_ready()
@@ -153,11 +153,11 @@ def test_it_teaches_after_which_round_the_pool_was_enough(application: Applicati
 
 def test_what_the_caller_brought_teaches_nothing_of_rounds(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    new = NewSession(question=CHAIN, planner="caller", asked=Asked(top_k=2))
+    new = NewSession(question=CHAIN, planner="caller", asked=SessionRequest(top_k=2))
     session = application.sessions.start(scope, new)
     (elsewhere, *_) = state.sentences(application, curie, "tokyo").values()
     for question, brought in ((CHAIN, ()), (None, (elsewhere,)), (PART, ())):
-        application.sessions.go_on(scope, session, question, [Named(one) for one in brought])
+        application.sessions.go_on(scope, session, question, [NamedSentence(one) for one in brought])
         application.sessions.wait(scope, session)
     made = application.sessions.state(scope, session)
     said = [one.said.get("suffices", {}).get("teaches") for one in made.rounds]

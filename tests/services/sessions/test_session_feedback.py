@@ -12,11 +12,11 @@ from engram.config.settings import Settings
 from engram.context.errors import IdempotencyConflictError, NotFoundError
 from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_feedback import CONCLUSIVE, JUDGE
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
+from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import Ingest
 from tests.services.corpus.test_erasure import places
 from tests.support import state, undo
@@ -27,14 +27,14 @@ PART = "into which sea does the river that Warsaw lies on flow"
 
 
 def ended(application: Application, scope: Scope, question: str = CHAIN, **asked: Any) -> UUID:
-    how = Asked(**{"top_k": 2, "threshold": 1.0} | asked)
+    how = SessionRequest(**{"top_k": 2, "threshold": 1.0} | asked)
     session = application.sessions.start(scope, NewSession(question=question, planner="pool", asked=how))
     assert application.sessions.wait(scope, session).stored.status == "stopped"
     return session
 
 
 def verdict(scope: Scope, *sentences: int, **said: Any) -> Verdict:
-    named = [Named(sentence) for sentence in sentences]
+    named = [NamedSentence(sentence) for sentence in sentences]
     return Verdict(query_id=UUID(int=0), scope=scope, supporting=named, judge="reader", **said)
 
 
@@ -141,7 +141,7 @@ def test_a_binding_that_no_sentence_states_teaches_nothing(
         {"id": "lassell", "title": "William Lassell", "text": "The brewer William Lassell found Triton."},
     )
     scope = application.access.scope(collection)
-    asked = Asked(top_k=2, threshold=1.0, learn=True)
+    asked = SessionRequest(top_k=2, threshold=1.0, learn=True)
     new = NewSession(question="Who found the largest satellite of Neptune?", planner="pool", asked=asked)
     shown = application.sessions.wait(scope, application.sessions.start(scope, new))
     assert shown.stored.stop_reason in CONCLUSIVE

@@ -11,7 +11,7 @@ import pytest
 from engram.context.errors import InvalidRequestError
 from engram.core.planning import tree_search
 from engram.core.planning.session import Budget
-from engram.core.planning.tree_search import Limits, Rollout, Step, settle
+from engram.core.planning.tree_search import Rollout, SearchLimits, TreeStep, settle
 from engram.evaluation.harness import open_harness
 from engram.evaluation.oracle_endpoint import Oracle
 from engram.evaluation.oracle_server import ChatServer, Messages
@@ -19,10 +19,10 @@ from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions import auto_planner
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
-from engram.services.sessions.session_views import Shown
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
 from engram.services.sessions.tree_answer import decided, vote
-from engram.services.sessions.tree_branch import CONCLUDE, Thought, loaded_thought, possible
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, possible
 from engram.services.sessions.tree_options import options_of
 from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
 
@@ -69,9 +69,9 @@ def scope(reasoning: Application) -> Scope:
 
 
 @pytest.fixture
-def run(reasoning: Application, scope: Scope, endpoint: Endpoint) -> Iterator[Callable[..., Shown]]:
-    def asked(budget: Budget = WIDE, top_k: int = 1, **options: Any) -> Shown:
-        how = Asked(top_k=top_k, arm={"memory": "off"}, stop="rounds", answer=True, options=options)
+def run(reasoning: Application, scope: Scope, endpoint: Endpoint) -> Iterator[Callable[..., SessionView]]:
+    def asked(budget: Budget = WIDE, top_k: int = 1, **options: Any) -> SessionView:
+        how = SessionRequest(top_k=top_k, arm={"memory": "off"}, stop="rounds", answer=True, options=options)
         new = NewSession(question=MOTHER, planner="tree", asked=how, budget=budget)
         return reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
 
@@ -79,11 +79,11 @@ def run(reasoning: Application, scope: Scope, endpoint: Endpoint) -> Iterator[Ca
     endpoint.fails = lambda number, system: False
 
 
-def thoughts(shown: Shown) -> list[dict[str, Any]]:
+def thoughts(shown: SessionView) -> list[dict[str, Any]]:
     return [node["state"] for node in shown.stored.plan_state["tree"]["nodes"]]
 
 
-def test_it_finds_what_one_question_misses_and_answers(run: Callable[..., Shown]) -> None:
+def test_it_finds_what_one_question_misses_and_answers(run: Callable[..., SessionView]) -> None:
     shown = run(rollouts=6, together=2)
     assert shown.stored.status == "stopped"
     assert shown.stored.stop_reason == "answered"
@@ -101,7 +101,7 @@ def test_it_finds_what_one_question_misses_and_answers(run: Callable[..., Shown]
         assert one.query in shown.rounds[one.round - 1].said["queries"]
 
 
-def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., Shown]) -> None:
+def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., SessionView]) -> None:
     shown = run(rollouts=6, together=3, combine="synthesis")
     tree = tree_search.from_data(json.loads(json.dumps(shown.stored.plan_state["tree"])), loaded_thought)
     assert tree.begun == 6
@@ -112,20 +112,20 @@ def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., Shown]) -
     assert all(node.depth <= 5 for node in tree.nodes)
 
 
-def test_it_ends_once_no_vote_could_change_the_answer(run: Callable[..., Shown]) -> None:
+def test_it_ends_once_no_vote_could_change_the_answer(run: Callable[..., SessionView]) -> None:
     shown = run(rollouts=10, together=2)
     assert shown.stored.stop_reason == "answered"
     # Five votes of ten for one answer are enough, and two come at a time.
     assert shown.stored.plan_state["tree"]["begun"] == 6
 
 
-def test_side_by_side_it_comes_out_as_one_after_the_other_would(run: Callable[..., Shown]) -> None:
+def test_side_by_side_it_comes_out_as_one_after_the_other_would(run: Callable[..., SessionView]) -> None:
     one, other = (run(rollouts=5, together=4) for _ in range(2))
     assert one.stored.plan_state == other.stored.plan_state
     assert [line.text for line in one.evidence] == [line.text for line in other.evidence]
 
 
-def test_without_calls_in_the_budget_it_goes_by_rules(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+def test_without_calls_in_the_budget_it_goes_by_rules(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
     before = endpoint.calls
     shown = run(Budget(rounds=3, llm_calls=0, tokens=1_000, seconds=300.0, passages=100))
     assert endpoint.calls == before
@@ -135,7 +135,7 @@ def test_without_calls_in_the_budget_it_goes_by_rules(run: Callable[..., Shown],
 
 @pytest.mark.parametrize("calls", [1, 2, 7, 9, 23])
 def test_the_budget_of_calls_holds_also_side_by_side(
-    run: Callable[..., Shown], endpoint: Endpoint, calls: int
+    run: Callable[..., SessionView], endpoint: Endpoint, calls: int
 ) -> None:
     before = endpoint.calls
     shown = run(Budget(rounds=20, llm_calls=calls, tokens=1_000_000, seconds=300.0, passages=100), together=4)
@@ -147,7 +147,7 @@ def test_the_budget_of_calls_holds_also_side_by_side(
         assert shown.stored.conclusion["text"] == "Ida Ferrero"
 
 
-def test_budgets_of_rounds_and_passages_hold(run: Callable[..., Shown]) -> None:
+def test_budgets_of_rounds_and_passages_hold(run: Callable[..., SessionView]) -> None:
     few = run(Budget(rounds=2, llm_calls=500, tokens=1_000_000, seconds=300.0, passages=100))
     assert few.stored.cost["rounds"] == 2
     assert few.stored.plan_state["tree"]["begun"] == 3  # all that the root has to try
@@ -155,7 +155,7 @@ def test_budgets_of_rounds_and_passages_hold(run: Callable[..., Shown]) -> None:
     assert narrow.stored.cost["passages"] == 1
 
 
-def test_rollouts_that_fail_lose_nothing(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+def test_rollouts_that_fail_lose_nothing(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
     endpoint.fails = lambda number, system: number % 5 == 0
     shown = run(rollouts=8, together=2, combine="synthesis")
     tree = tree_search.from_data(shown.stored.plan_state["tree"], loaded_thought)
@@ -169,7 +169,7 @@ def test_rollouts_that_fail_lose_nothing(run: Callable[..., Shown], endpoint: En
 
 
 def test_an_endpoint_that_always_fails_ends_the_session_without_an_answer(
-    run: Callable[..., Shown], endpoint: Endpoint
+    run: Callable[..., SessionView], endpoint: Endpoint
 ) -> None:
     endpoint.fails = lambda number, system: True
     shown = run(rollouts=3)
@@ -182,7 +182,7 @@ def test_an_endpoint_that_always_fails_ends_the_session_without_an_answer(
     assert len(shown.stored.warnings) > 1
 
 
-def test_an_answer_that_nobody_could_rate_stands(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+def test_an_answer_that_nobody_could_rate_stands(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
     endpoint.fails = lambda number, system: '"rating"' in system
     shown = run(rollouts=4)
     assert shown.stored.conclusion is not None
@@ -190,7 +190,7 @@ def test_an_answer_that_nobody_could_rate_stands(run: Callable[..., Shown], endp
 
 
 def test_a_session_that_stopped_can_be_asked_for_another_wave(
-    run: Callable[..., Shown], reasoning: Application, scope: Scope
+    run: Callable[..., SessionView], reasoning: Application, scope: Scope
 ) -> None:
     shown = run(rollouts=2, together=2)
     before = shown.stored.plan_state["tree"]["begun"]
@@ -204,7 +204,7 @@ def test_auto_goes_on_by_a_tree_where_one_query_is_not_enough_and_the_budget_has
     reasoning: Application, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(auto_planner, "NEAR", 1.1)  # nothing is near enough
-    how = Asked(top_k=1, arm={"memory": "off"}, stop="rounds", answer=True, options={"rollouts": 3})
+    how = SessionRequest(top_k=1, arm={"memory": "off"}, stop="rounds", answer=True, options={"rollouts": 3})
     new = NewSession(question=MOTHER, planner="auto", asked=how, budget=WIDE)
     shown = reasoning.sessions.wait(scope, reasoning.sessions.start(scope, new))
     assert shown.stored.plan_state["planner"] == "tree"
@@ -214,7 +214,7 @@ def test_auto_goes_on_by_a_tree_where_one_query_is_not_enough_and_the_budget_has
     assert shown.stored.conclusion["text"] == "Ida Ferrero"
 
 
-def test_parts_of_memory_management_can_be_left_out(run: Callable[..., Shown]) -> None:
+def test_parts_of_memory_management_can_be_left_out(run: Callable[..., SessionView]) -> None:
     whole = run(rollouts=3, top_k=3)
     unsifted = run(rollouts=3, top_k=3, without=["consolidation"])
     unnoted = run(rollouts=3, top_k=3, without=["update"])
@@ -223,7 +223,7 @@ def test_parts_of_memory_management_can_be_left_out(run: Callable[..., Shown]) -
     assert not unnoted.notes
 
 
-def test_several_answers_can_be_settled_by_the_model(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+def test_several_answers_can_be_settled_by_the_model(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
     asked: list[str] = []
     endpoint.fails = lambda number, system: bool(asked.append(system))
     shown = run(rollouts=4, combine="synthesis")
@@ -234,36 +234,36 @@ def test_several_answers_can_be_settled_by_the_model(run: Callable[..., Shown], 
 
 
 def test_the_vote_goes_by_ratings_and_not_by_wording() -> None:
-    limits = Limits(depth=2, rollouts=9)
-    tree = tree_search.plant(Thought(), ("a", "b", "c"), limits)
+    limits = SearchLimits(depth=2, rollouts=9)
+    tree = tree_search.plant(BranchState(), ("a", "b", "c"), limits)
     said = [("Ida Ferrero", 0.4), ("ida  ferrero.", 0.3), ("Ana Bellotti", 0.6)]
     for answer, rating in said:
         begun = tree_search.claim(tree, limits, 0)
         assert begun is not None
         tree, claimed = begun
-        thought = Thought(CONCLUDE, MOTHER, answer, (1,), rating=rating)
-        tree = settle(tree, claimed, Rollout((Step(claimed.action, thought),), rating), limits)
+        thought = BranchState(CONCLUDE, MOTHER, answer, (1,), rating=rating)
+        tree = settle(tree, claimed, Rollout((TreeStep(claimed.action, thought),), rating), limits)
     chosen = vote(tree)
     assert chosen is not None
     assert (chosen.answer, chosen.rating) == ("Ida Ferrero", 0.4)
-    assert vote(tree_search.plant(Thought(), (), limits)) is None
+    assert vote(tree_search.plant(BranchState(), (), limits)) is None
     # 0.7 for one and 0.6 for the other: a single vote of up to 1 could turn that, and without one it stands.
     assert not decided(tree, 4)
     assert decided(tree, 3)
-    assert not decided(tree_search.plant(Thought(), (), limits), 0)
+    assert not decided(tree_search.plant(BranchState(), (), limits), 0)
 
 
 def test_actions_suit_where_a_branch_stands() -> None:
-    limits = Limits(depth=4)
-    root = Thought()
+    limits = SearchLimits(depth=4)
+    root = BranchState()
     assert possible([root], 0, limits)[0] == "decompose"
-    assert possible([root, Thought("redirect", "q", pending="p")], 1, limits) == ("decompose", "conclude")
-    assert possible([root, Thought("decompose", "q")], 1, limits)[0] == "redirect"
-    assert "refine" in possible([root, Thought("decompose", "q", "a", (1,))], 1, limits)
-    settled = Thought("decompose", "q", "a", (1,), settled=True)
+    assert possible([root, BranchState("redirect", "q", pending="p")], 1, limits) == ("decompose", "conclude")
+    assert possible([root, BranchState("decompose", "q")], 1, limits)[0] == "redirect"
+    assert "refine" in possible([root, BranchState("decompose", "q", "a", (1,))], 1, limits)
+    settled = BranchState("decompose", "q", "a", (1,), settled=True)
     assert "consolidate" in possible([root, settled, settled], 2, limits)
     assert possible([root, settled], 3, limits) == ("conclude",)
-    assert possible([root, Thought("conclude", "q", "a")], 1, limits) == ()
+    assert possible([root, BranchState("conclude", "q", "a")], 1, limits) == ()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from engram.runtime.container import Application
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows
-from engram.storage.explanations.influence_rows import Mover, Touched
+from engram.storage.explanations.influence_rows import MemoryCause, MovedSentence
 from engram.storage.retrieval.query_focus import Focus
 from tests.storage.conftest import Taught
 from tests.support import state
@@ -69,7 +69,7 @@ def test_touched_are_sentences_with_all_their_steps_and_those_of_the_events(
     for sentence in sorted({row["sentence_id"] for row in moved}):
         events = [row["event_id"] for row in moved if row["sentence_id"] == sentence]
         if set(events) & set(some):
-            expected.append(Touched(sentence, len(events), sorted(set(events) & set(some))))
+            expected.append(MovedSentence(sentence, len(events), sorted(set(events) & set(some))))
     with application.database.read() as reader:
         found = influence_rows.touched(reader, taught.id, some, state.all_sentences(application, taught.name))
     assert expected
@@ -87,7 +87,9 @@ def test_what_is_not_applied_moved_nothing(application: Application, curie: str)
             {"c": target, "id": revoked},
         )
     with application.database.read() as reader:
-        assert influence_rows.strongest_movers(reader, target, ids[:1], CHANNELS, 5) == [Mover(ids[0], applied, 1)]
+        assert influence_rows.strongest_movers(reader, target, ids[:1], CHANNELS, 5) == [
+            MemoryCause(ids[0], applied, 1)
+        ]
         assert influence_rows.causes(reader, target, [applied, revoked]).keys() == {applied}
         assert influence_rows.questions_of(reader, target, [applied, revoked]).keys() == {applied}
         (near,) = influence_rows.near_questions(

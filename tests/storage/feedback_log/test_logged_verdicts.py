@@ -8,7 +8,7 @@ import pytest
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.runtime.container import Application
 from engram.storage.feedback_log import event_intake, logged_verdicts
-from engram.storage.feedback_log.event_intake import NewEvent
+from engram.storage.feedback_log.event_intake import NewVerdictEvent
 from tests.support import state
 
 FULL = LoggedVerdict(
@@ -44,7 +44,7 @@ def accepted(
     """The verdicts by their keys, stored by one statement."""
     target = state.collection_id(application, collection)
     new = [
-        NewEvent(target, query_id, key, b"hash", "judge", verdict, ())
+        NewVerdictEvent(target, query_id, key, b"hash", "judge", verdict, ())
         for key, some in said.items()
         for verdict in some
     ]

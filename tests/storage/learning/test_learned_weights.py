@@ -9,20 +9,20 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sqlalchemy.exc import IntegrityError
 
-from engram.core.ranking.ranking_weights import Believed, Evidence
+from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.runtime.container import Application
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import WeightTerm
 from tests.support import state
 
 SIZE = 3
-ONE = Believed("ranking", "one")
+ONE = PriorIdentity("ranking", "one")
 
 
 def term(event: int, seed: int) -> WeightTerm:
     draw = np.random.default_rng(seed)
     root = draw.normal(size=(SIZE, SIZE))
-    evidence = Evidence(draw.normal(size=SIZE), root @ root.T)
+    evidence = WeightEvidence(draw.normal(size=SIZE), root @ root.T)
     return WeightTerm(event, "judge", "2026-05-01", None, evidence, noise=0.5, surprise=0.25)
 
 
@@ -33,7 +33,7 @@ def events(application: Application, curie: str) -> list[int]:
     return [state.judge(application, curie, query_id).event.id for _ in range(4)]
 
 
-def add(application: Application, name: str, *terms: WeightTerm, believed: Believed = ONE) -> None:
+def add(application: Application, name: str, *terms: WeightTerm, believed: PriorIdentity = ONE) -> None:
     target = state.collection_id(application, name)
     with application.database.write() as writer:
         learned_weights.add(writer, target, believed, terms)
@@ -53,7 +53,7 @@ def test_terms_are_added_up_to_the_last_bit_and_kept(
     learned = state.learned_weights(application, curie, "one")
     assert learned is not None
     assert learned.events == 4
-    total = Evidence(np.zeros(SIZE), np.zeros((SIZE, SIZE)))
+    total = WeightEvidence(np.zeros(SIZE), np.zeros((SIZE, SIZE)))
     for each in terms:
         total += each.evidence
     assert_array_equal(learned.evidence.information, total.information)
@@ -68,12 +68,12 @@ def test_terms_are_added_up_to_the_last_bit_and_kept(
 
 def test_each_prior_has_sums_of_its_own(application: Application, curie: str, events: list[int]) -> None:
     add(application, curie, term(events[0], 0))
-    add(application, curie, term(events[1], 1), believed=Believed("ranking", "other"))
-    add(application, curie, term(events[0], 2), believed=Believed("enough", "one"))
+    add(application, curie, term(events[1], 1), believed=PriorIdentity("ranking", "other"))
+    add(application, curie, term(events[0], 2), believed=PriorIdentity("enough", "one"))
 
-    beliefs: list[Believed] = []
+    beliefs: list[PriorIdentity] = []
     for model, name, seed in (("ranking", "one", 0), ("ranking", "other", 1), ("enough", "one", 2)):
-        beliefs.append(Believed(model, name))  # type: ignore[arg-type]
+        beliefs.append(PriorIdentity(model, name))  # type: ignore[arg-type]
         learned = state.learned_weights(application, curie, name, model)  # type: ignore[arg-type]
         assert learned is not None
         assert learned.events == 1

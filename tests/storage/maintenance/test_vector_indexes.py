@@ -5,7 +5,7 @@ import pytest
 from engram.runtime.container import Application
 from engram.storage.corpus import collections
 from engram.storage.maintenance import vector_indexes
-from engram.storage.maintenance.vector_indexes import Held
+from engram.storage.maintenance.vector_indexes import TableRows
 from tests.storage.conftest import Taught
 from tests.support import state
 
@@ -14,7 +14,7 @@ def test_each_collection_says_what_it_holds_of_each_table(application: Applicati
     with application.database.read() as reader:
         held = [one for one in vector_indexes.held(reader) if one.collection_id == taught.id]
     assert held == [
-        Held(taught.id, table, len(state.rows(application, taught.name, table)))
+        TableRows(taught.id, table, len(state.rows(application, taught.name, table)))
         for table in ("entity", "passage", "question")
     ]
     assert all(one.rows > 0 for one in held)

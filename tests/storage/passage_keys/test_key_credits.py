@@ -266,5 +266,5 @@ def test_evidence_of_another_collection_is_not_withdrawn(
     target = state.collection_id(application, curie)
     with application.database.write() as writer:
         nothing = key_evidence_log.withdraw(writer, target, carried)
-    assert nothing == key_evidence_log.Withdrawn([], [], waited=False)
+    assert nothing == key_evidence_log.WithdrawnEvidence([], [], waited=False)
     assert {table: state.rows(application, taught.name, table) for table in before} == before

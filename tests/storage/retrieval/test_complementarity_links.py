@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from engram.runtime.container import Application
-from engram.storage.carried_statements import Aside
+from engram.storage.carried_statements import CarriedStatement
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from engram.storage.retrieval import complementarity_links
-from engram.storage.retrieval.complementarity_links import Looked
+from engram.storage.retrieval.complementarity_links import PoolLinks
 from engram.storage.retrieval.query_focus import Focus
 from tests.support import state
 from tests.support.keys import evolve
@@ -56,7 +56,7 @@ def look(
     passages: Sequence[int],
     asked: Sequence[int] = (),
     most: int = MOST,
-) -> Looked:
+) -> PoolLinks:
     return complementarity_links.look(reader, focus, pool, np.array(passages, dtype=np.int64), asked, most)
 
 
@@ -151,6 +151,6 @@ def test_what_is_carried_along_is_read_as_it_is_alone(application: Application, 
     passages = [row["id"] for row in state.rows(application, curie, "passage")]
     numbers = "SELECT 0.1::float8 + 0.2 AS sum, %(many)s::float8[] AS many"
     with application.database.read() as reader:
-        aside = Aside(numbers, {"many": [1 / 3, 0.0, 1e-300]})
+        aside = CarriedStatement(numbers, {"many": [1 / 3, 0.0, 1e-300]})
         found = complementarity_links.look(reader, focus, passages[:1], np.array(passages), [], MOST, aside)
     assert list(found.aside) == [{"sum": 0.1 + 0.2, "many": [1 / 3, 0.0, 1e-300]}]

@@ -8,7 +8,7 @@ import pytest
 from engram.context.errors import NotFoundError
 from engram.runtime.container import Application
 from engram.storage.revocation import learned_state, revocations
-from engram.storage.revocation.revocations import Begun, Criteria
+from engram.storage.revocation.revocations import StartedRevocation, VerdictFilter
 from tests.storage.conftest import Taught
 from tests.support import state
 
@@ -33,12 +33,12 @@ def events(application: Application, curie: str) -> list[int]:
     return found
 
 
-def begun(application: Application, name: str, criteria: Criteria) -> Begun:
+def begun(application: Application, name: str, criteria: VerdictFilter) -> StartedRevocation:
     with application.database.write() as writer:
         return revocations.begin(writer, state.collection_id(application, name), criteria)
 
 
-def left(application: Application, name: str, criteria: Criteria, last: int, limit: int = 2) -> list[int]:
+def left(application: Application, name: str, criteria: VerdictFilter, last: int, limit: int = 2) -> list[int]:
     """What the job of such a request finds, page after page."""
     target, said = state.collection_id(application, name), criteria.as_json() | {"last": last}
     found: list[int] = []
@@ -56,37 +56,37 @@ def with_status(application: Application, name: str, status: str) -> list[int]:
 @pytest.mark.parametrize(
     ("criteria", "places"),
     [
-        (Criteria(), range(6)),
-        (Criteria(judge="one"), (0, 2, 4)),
-        (Criteria(judge="nobody"), ()),
-        (Criteria(since=at(DAYS[1])), (2, 3, 4, 5)),
-        (Criteria(before=at(DAYS[1])), (0, 1)),
-        (Criteria("other", at(DAYS[0]), at(DAYS[2])), (1, 3)),
+        (VerdictFilter(), range(6)),
+        (VerdictFilter(judge="one"), (0, 2, 4)),
+        (VerdictFilter(judge="nobody"), ()),
+        (VerdictFilter(since=at(DAYS[1])), (2, 3, 4, 5)),
+        (VerdictFilter(before=at(DAYS[1])), (0, 1)),
+        (VerdictFilter("other", at(DAYS[0]), at(DAYS[2])), (1, 3)),
     ],
 )
 def test_what_waits_is_revoked_at_once_and_what_counts_is_left_to_the_job(
-    application: Application, curie: str, events: list[int], criteria: Criteria, places: Sequence[int]
+    application: Application, curie: str, events: list[int], criteria: VerdictFilter, places: Sequence[int]
 ) -> None:
     meant = [events[place] for place in places]
     counting = [event for event in meant if event in events[:2]]
     found = begun(application, curie, criteria)
-    assert found == Begun(events[-1], len(meant) - len(counting), len(counting))
+    assert found == StartedRevocation(events[-1], len(meant) - len(counting), len(counting))
     assert with_status(application, curie, "revoked") == sorted(set(meant) - set(counting))
     assert left(application, curie, criteria, found.last, 1) == counting
 
 
 def test_what_comes_later_is_not_meant(application: Application, curie: str, events: list[int]) -> None:
-    last = begun(application, curie, Criteria()).last
+    last = begun(application, curie, VerdictFilter()).last
     query_id = state.given_episode(application, curie, "Who?", [])
     later = state.judge(application, curie, query_id, wait=True).event.id
-    assert left(application, curie, Criteria(), last) == events[:2]
-    assert left(application, curie, Criteria(), later) == [*events[:2], later]
+    assert left(application, curie, VerdictFilter(), last) == events[:2]
+    assert left(application, curie, VerdictFilter(), later) == [*events[:2], later]
 
 
 def test_a_collection_without_verdicts_and_others_are_left_alone(
     application: Application, curie: str, taught: Taught
 ) -> None:
-    assert begun(application, curie, Criteria()) == Begun(0, 0, 0)
+    assert begun(application, curie, VerdictFilter()) == StartedRevocation(0, 0, 0)
     assert with_status(application, taught.name, "applied") == taught.events
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, Whole
-from engram.services.auth.access_key_service import Key, Made, Wanted
+from engram.services.auth.access_key_service import AccessKeyRequest, Key, NewAccessKey
 
 ScopeName = Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin"]
 MAX_DAYS = 36_500
@@ -35,9 +35,9 @@ class AccessKeyIn(Model):
     )
     days: float | None = Field(default=None, gt=0, le=MAX_DAYS, strict=True, description="For how long it counts.")
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> AccessKeyRequest:
         """As the service takes it."""
-        return Wanted(
+        return AccessKeyRequest(
             name=self.name,
             scopes=dict(self.scopes),
             judge=self.judge,
@@ -86,7 +86,7 @@ class AccessKeyMade(AccessKeyOut):
     key: str = Field(description="The key itself, which is shown this once and stored nowhere.")
 
     @classmethod
-    def made(cls, made: Made) -> "AccessKeyMade":
+    def made(cls, made: NewAccessKey) -> "AccessKeyMade":
         """As the wire has it."""
         return cls(key=made.key, **_row(made.stored))
 

@@ -16,7 +16,7 @@ from engram.api.jobs.routes import accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.problems import responses
 from engram.api.schemas import DEFAULT_COLLECTION, Storable
-from engram.api.work_threads import Aside
+from engram.api.work_threads import WorkThreads
 from engram.context.errors import (
     InvalidRequestError,
     MalformedRequestError,
@@ -27,7 +27,7 @@ from engram.core.auth.access_keys import INGEST
 from engram.importing import chunks
 from engram.importing.documents import Conversion
 from engram.importing.folder import written
-from engram.services.corpus.passage_intake import Reception
+from engram.services.corpus.passage_intake import PassageReception
 
 router = APIRouter(tags=["passages"], route_class=Route)
 
@@ -35,7 +35,7 @@ BINARY_TYPE = "application/octet-stream"
 NAME_CHARACTERS = 400
 """Passage ids begin with the name and end at 512 characters."""
 AT_ONCE = 2
-CONVERTING = Aside("engram-documents", AT_ONCE)
+CONVERTING = WorkThreads("engram-documents", AT_ONCE)
 """Documents that a process converts at once; each takes a processor and up to ``Limits.memory_bytes``."""
 BODY: dict[str, Any] = {
     "requestBody": {
@@ -131,7 +131,7 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-def _staged(app: App, reception: Reception, source: str, data: bytes, size: int, overlap: int) -> Conversion:
+def _staged(app: App, reception: PassageReception, source: str, data: bytes, size: int, overlap: int) -> Conversion:
     """Convert a document, then stage its passages."""
     conversion = app.documents.convert(source, data, size=size, overlap=overlap)
     reception.digest(json.dumps([source, size, overlap]).encode())

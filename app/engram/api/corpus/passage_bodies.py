@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from engram.api.body_reading import BODIES
 from engram.api.corpus.schemas import PassageIn, PassagesIn
 from engram.context.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
-from engram.services.corpus.passage_intake import Reception
+from engram.services.corpus.passage_intake import PassageReception
 
 MAX_JSON_BYTES = 16 * 1024 * 1024
 """It is parsed in one call, during which this process does nothing else."""
@@ -33,8 +33,8 @@ Mistakes = list[tuple[int, str]]
 
 
 async def receive_document(
-    request: Request, collection: str | None, receive: Callable[[str | None], Reception]
-) -> Reception:
+    request: Request, collection: str | None, receive: Callable[[str | None], PassageReception]
+) -> PassageReception:
     """Stage a JSON document, whole or not at all, for the collection that it or the request's query names.
 
     Raises:
@@ -57,7 +57,7 @@ async def receive_document(
     return reception
 
 
-async def receive_lines(request: Request, reception: Reception) -> None:
+async def receive_lines(request: Request, reception: PassageReception) -> None:
     """Stage NDJSON as it arrives; leave nothing behind if it does not come whole."""
     try:
         await _stage_lines(request, reception)
@@ -81,7 +81,7 @@ def _read_document(body: bytes) -> tuple[str | None, Lines]:
     ]
 
 
-def _stage_document(lines: Lines, reception: Reception) -> None:
+def _stage_document(lines: Lines, reception: PassageReception) -> None:
     """Stage a document in pieces, each in a transaction of its own: none of it counts before all of it is there."""
     try:
         for piece in pieces(lines):
@@ -105,7 +105,7 @@ def pieces(lines: Lines) -> Iterator[Lines]:
         yield batch
 
 
-async def _stage_lines(request: Request, reception: Reception) -> None:
+async def _stage_lines(request: Request, reception: PassageReception) -> None:
     reader = _LineReader(reception)
     async for chunk in request.stream():
         if len(chunk) > INLINE_BYTES:
@@ -127,7 +127,7 @@ class _LineReader:
         found: whether there was any line that is not blank.
     """
 
-    def __init__(self, reception: Reception) -> None:
+    def __init__(self, reception: PassageReception) -> None:
         self.found = False
         self._reception = reception
         self._rest = b""

@@ -34,7 +34,7 @@ from engram.api.problems import responses
 from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Storable
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
-from engram.services.corpus.passage_intake import Reception
+from engram.services.corpus.passage_intake import PassageReception
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
@@ -87,7 +87,7 @@ async def post_passages(
 
     opening = await opening_at(app, asker, need)
 
-    def receive(name: str | None) -> Reception:
+    def receive(name: str | None) -> PassageReception:
         return app.ingest.receive(opening(name or DEFAULT_COLLECTION), key)
 
     if media_type == JSON_TYPE:

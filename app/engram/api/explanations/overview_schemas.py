@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engram.services.explanations.learning_overview import Learned, Preview
+from engram.services.explanations.learning_overview import LearningSummary, Preview
 
 
 class MomentOut(BaseModel):
@@ -48,7 +48,7 @@ class LearnedOut(BaseModel):
     memories: list[MovedOut] = Field(description="Those moved last, the latest first.")
 
     @classmethod
-    def of(cls, collection: str, learned: Learned) -> Self:
+    def of(cls, collection: str, learned: LearningSummary) -> Self:
         """As it is shown."""
         return cls(
             collection=collection,

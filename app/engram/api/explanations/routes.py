@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AfterValidator
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Posted, QueryScope, json_body, needs, posted, timed
+from engram.api.dependencies import App, PostedBody, QueryScope, json_body, needs, posted, timed
 from engram.api.explanations.schemas import CompareIn, CompareOut, SentenceMemoryOut
 from engram.api.problems import responses
 from engram.api.schemas import MAX_ID, storable
@@ -61,7 +61,7 @@ def get_sentence_memory(
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Ask under two arms",
 )
-def post_compare(sent: Annotated[Posted[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:
+def post_compare(sent: Annotated[PostedBody[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:
     """The same question under two arms, by default without memory and with it, whatever the collection is set to.
 
     It leaves no query behind: there is nothing to judge, and nothing is learned from it.

@@ -7,10 +7,10 @@ from pydantic import BaseModel, Field
 
 from engram.core.knowledge.beliefs import HELD
 from engram.core.knowledge.claims import ALWAYS, NEVER
-from engram.services.facts.fact_search import Found
-from engram.services.facts.fact_service import Applied
-from engram.services.facts.fact_views import FactRow, Shown, SourceRow
-from engram.services.facts.text_facts import Extraction, Read
+from engram.services.facts.fact_search import FactSearchResult
+from engram.services.facts.fact_service import AppliedEvent
+from engram.services.facts.fact_views import FactRow, FactView, SourceRow
+from engram.services.facts.text_facts import ExtractedFacts, Extraction
 
 
 class EntityRef(BaseModel):
@@ -87,7 +87,7 @@ class FactCitationOut(BaseModel):
         )
 
 
-class CauseOut(BaseModel):
+class FactCauseOut(BaseModel):
     """Something that was said, and what it did to a fact."""
 
     kind: str = Field(description="source, confirm, contradict, or change: a passage says something no more.")
@@ -107,16 +107,16 @@ class FactDetail(FactOut):
     """A fact, who says it, and what moved it."""
 
     sources: list[FactCitationOut]
-    history: list[CauseOut]
+    history: list[FactCauseOut]
 
     @classmethod
-    def shown(cls, shown: Shown) -> "FactDetail":
+    def shown(cls, shown: FactView) -> "FactDetail":
         """As the wire has it."""
         return cls(
             **FactOut.of(shown.fact).model_dump(),
             sources=[FactCitationOut.of(row) for row in shown.sources],
             history=[
-                CauseOut(
+                FactCauseOut(
                     kind=move.kind,
                     by=move.judge,
                     passage_id=move.passage,
@@ -179,7 +179,7 @@ class FactsOut(BaseModel):
 
     @classmethod
     def of(
-        cls, collection: str, applied: list[Applied], rows: list[FactRow], read: Read | None = None
+        cls, collection: str, applied: list[AppliedEvent], rows: list[FactRow], read: ExtractedFacts | None = None
     ) -> "FactsOut":
         """As the wire has it; ``read``: the text, if one was."""
         return cls(
@@ -211,7 +211,7 @@ class FactSearchOut(BaseModel):
     tokens: int = Field(description="Of the text, about as many as a language model counts.")
 
     @classmethod
-    def of(cls, collection: str, found: Found) -> "FactSearchOut":
+    def of(cls, collection: str, found: FactSearchResult) -> "FactSearchOut":
         """As the wire has it."""
         return cls(
             collection=collection,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, OptionalKey, Posted, RequiredKey, json_body, needs, posted, timed
+from engram.api.dependencies import App, OptionalKey, PostedBody, RequiredKey, json_body, needs, posted, timed
 from engram.api.facts.graph_schemas import (
     AlignIn,
     AlignOut,
@@ -28,7 +28,7 @@ router = APIRouter(tags=["facts"], route_class=Route)
     summary="Merge a graph of facts",
 )
 def post_graph_merge(
-    sent: Annotated[Posted[GraphMergeIn], Depends(posted(GraphMergeIn))], app: App, key: RequiredKey
+    sent: Annotated[PostedBody[GraphMergeIn], Depends(posted(GraphMergeIn))], app: App, key: RequiredKey
 ) -> GraphMergeOut:
     """Have the collection's graph say what another one says, once under the Idempotency-Key.
 
@@ -50,7 +50,7 @@ def post_graph_merge(
     summary="Revoke verdicts on facts",
 )
 def post_facts_revoke(
-    sent: Annotated[Posted[FactRevokeIn], Depends(posted(FactRevokeIn))], app: App, key: OptionalKey
+    sent: Annotated[PostedBody[FactRevokeIn], Depends(posted(FactRevokeIn))], app: App, key: OptionalKey
 ) -> FactRevokeOut:
     """Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
 
@@ -71,7 +71,7 @@ def post_facts_revoke(
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Join names of facts",
 )
-def post_align(sent: Annotated[Posted[AlignIn], Depends(posted(AlignIn))], app: App) -> AlignOut:
+def post_align(sent: Annotated[PostedBody[AlignIn], Depends(posted(AlignIn))], app: App) -> AlignOut:
     """Join names that mean the same, as is done with every new name; what somebody took apart stays so.
 
     For facts that came before, or through a process that could not look.

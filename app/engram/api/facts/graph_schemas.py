@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from engram.api.facts.fact_out_schemas import EventOut
 from engram.api.facts.schemas import GraphName
 from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, Moment
-from engram.services.facts.entity_alignment import Proposed
-from engram.services.facts.fact_retraction import Criteria, Withdrawn
+from engram.services.facts.entity_alignment import ProposedJoin
+from engram.services.facts.fact_retraction import FactEventFilter, FactRetraction
 from engram.services.facts.graph_merge import Adopted
 
 Kind = Literal["confirm", "contradict", "supersede", "close", "merge"]
@@ -82,9 +82,9 @@ class FactRevokeIn(Model):
             raise ValueError("say which by judge, graph, from or to, or else all")
         return self
 
-    def criteria(self) -> Criteria:
+    def criteria(self) -> FactEventFilter:
         """As the service takes it."""
-        return Criteria(tuple(sorted(set(self.kinds))), self.judge, self.since, self.before)
+        return FactEventFilter(tuple(sorted(set(self.kinds))), self.judge, self.since, self.before)
 
 
 class FactChangeOut(BaseModel):
@@ -110,7 +110,7 @@ class FactRevokeOut(BaseModel):
     changed: list[FactChangeOut] = Field(description="Those that move most.")
 
     @classmethod
-    def of(cls, collection: str, done: Withdrawn) -> "FactRevokeOut":
+    def of(cls, collection: str, done: FactRetraction) -> "FactRevokeOut":
         """As the wire has it."""
         return cls(
             collection=collection,
@@ -145,7 +145,7 @@ class ProposedOut(BaseModel):
     similarity: float
 
     @classmethod
-    def of(cls, one: Proposed) -> "ProposedOut":
+    def of(cls, one: ProposedJoin) -> "ProposedOut":
         """As the wire has it."""
         return cls(
             entity_id=one.joining,
@@ -165,6 +165,6 @@ class AlignOut(BaseModel):
     joins: list[ProposedOut] = Field(description=f"The first {SHOWN}.")
 
     @classmethod
-    def of(cls, collection: str, found: list[Proposed]) -> "AlignOut":
+    def of(cls, collection: str, found: list[ProposedJoin]) -> "AlignOut":
         """As the wire has it."""
         return cls(collection=collection, joined=len(found), joins=[ProposedOut.of(one) for one in found[:SHOWN]])

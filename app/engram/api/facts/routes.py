@@ -12,7 +12,7 @@ from engram.api.dependencies import (
     App,
     Limit,
     OptionalKey,
-    Posted,
+    PostedBody,
     QueryScope,
     RequiredKey,
     json_body,
@@ -65,7 +65,9 @@ Graph = Annotated[CollectionName | None, Query(description="A graph of its own; 
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="State facts",
 )
-def post_facts(sent: Annotated[Posted[FactsIn], Depends(posted(FactsIn))], app: App, key: OptionalKey) -> FactsOut:
+def post_facts(
+    sent: Annotated[PostedBody[FactsIn], Depends(posted(FactsIn))], app: App, key: OptionalKey
+) -> FactsOut:
     """Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
 
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
@@ -98,7 +100,7 @@ def post_facts(sent: Annotated[Posted[FactsIn], Depends(posted(FactsIn))], app: 
     summary="Judge facts",
 )
 def post_facts_revise(
-    sent: Annotated[Posted[ReviseIn], Depends(posted(ReviseIn))], app: App, key: RequiredKey
+    sent: Annotated[PostedBody[ReviseIn], Depends(posted(ReviseIn))], app: App, key: RequiredKey
 ) -> FactsOut:
     """Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
 
@@ -122,7 +124,7 @@ def post_facts_revise(
     summary="Search facts",
 )
 def post_facts_search(
-    sent: Annotated[Posted[FactSearchIn], Depends(posted(FactSearchIn))], app: App
+    sent: Annotated[PostedBody[FactSearchIn], Depends(posted(FactSearchIn))], app: App
 ) -> FactSearchOut:
     """Paths of facts from what a question names, their facts, and these as text with citations within a budget.
 
@@ -180,7 +182,7 @@ def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 
 )
 def post_merge(
     entity_id: EntityId,
-    sent: Annotated[Posted[MergeIn], Depends(posted(MergeIn))],
+    sent: Annotated[PostedBody[MergeIn], Depends(posted(MergeIn))],
     app: App,
     key: RequiredKey,
 ) -> FactEntityOut:
@@ -199,7 +201,7 @@ def post_merge(
     summary="Split entities",
 )
 def post_split(
-    entity_id: EntityId, sent: Annotated[Posted[SplitIn], Depends(posted(SplitIn))], app: App
+    entity_id: EntityId, sent: Annotated[PostedBody[SplitIn], Depends(posted(SplitIn))], app: App
 ) -> FactEntityOut:
     """Take apart what was merged into this entity, or this from what it was merged into."""
     app.join.split(sent.scope, entity_id)
@@ -226,7 +228,7 @@ def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> Predicat
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Declare a predicate",
 )
-def put_predicate(sent: Annotated[Posted[PredicateIn], Depends(posted(PredicateIn))], app: App) -> PredicateOut:
+def put_predicate(sent: Annotated[PostedBody[PredicateIn], Depends(posted(PredicateIn))], app: App) -> PredicateOut:
     """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
     body = sent.body
     return PredicateOut.of(app.predicates.declare(sent.scope, body.predicate, body.functional, body.graph))
@@ -239,7 +241,7 @@ def put_predicate(sent: Annotated[Posted[PredicateIn], Depends(posted(PredicateI
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Count predicates",
 )
-def post_count(sent: Annotated[Posted[CountIn], Depends(posted(CountIn))], app: App) -> PredicatesOut:
+def post_count(sent: Annotated[PostedBody[CountIn], Depends(posted(CountIn))], app: App) -> PredicatesOut:
     """Learn which predicates are functional from how often a subject has one object at a time."""
     found = app.predicates.count(sent.scope, sent.body.graph)
     return PredicatesOut(collection=sent.body.collection, predicates=[PredicateOut.of(one) for one in found])

@@ -19,8 +19,8 @@ from engram.api.schemas import (
 )
 from engram.core.knowledge.triples import Triple
 from engram.core.planning.session import Budget
-from engram.services.facts.fact_search import Wanted
-from engram.services.facts.fact_service import Revision, Stated
+from engram.services.facts.fact_search import FactPattern
+from engram.services.facts.fact_service import Revision, StatedFact
 from engram.services.facts.text_facts import Extraction
 
 MAX_FACTS = 1_000
@@ -68,11 +68,11 @@ class FactIn(Model):
         default=None, description="How the source says it; by default the fact itself."
     )
 
-    def stated(self) -> Stated:
+    def stated(self) -> StatedFact:
         """As the service takes it."""
         first, last = (None if day is None else day.toordinal() for day in (self.valid_from, self.valid_to))
         triple = Triple(self.subject, self.predicate, self.object, 0, self.kind, first, last, self.confidence)
-        return Stated(triple, self.sentence)
+        return StatedFact(triple, self.sentence)
 
 
 class ReadingBudgetIn(Model):
@@ -195,10 +195,10 @@ class FactSearchIn(Model):
             raise ValueError("needs a query, entities, a subject or an object")
         return self
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> FactPattern:
         """As the service takes it."""
         day = None if self.valid_on is None else self.valid_on.toordinal()
-        return Wanted(
+        return FactPattern(
             question=self.query,
             entities=[*self.entities, *self.entity_ids],
             subject=self.subject,

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.services.jobs.job_service import Shown
+from engram.services.jobs.job_service import JobView
 
 
 class JobAccepted(BaseModel):
@@ -75,7 +75,7 @@ class JobOut(BaseModel):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, shown: Shown, **more: Any) -> Self:
+    def of(cls, shown: JobView, **more: Any) -> Self:
         """As it is shown."""
         job = shown.job
         return cls(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from engram.api.schemas import Flag, Model, Whole
-from engram.services.learning.feedback_policy import Noise
+from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.judge_settings import JudgeView
 
 MIN_NOISE = 0.01
@@ -68,7 +68,7 @@ class ConstantsOut(BaseModel):
     daily_comparisons: int | None = Field(description=COMPARISONS)
 
     @classmethod
-    def of(cls, noise: Noise) -> "ConstantsOut":
+    def of(cls, noise: FeedbackPolicy) -> "ConstantsOut":
         """As the wire has it."""
         return cls(
             observation_noise_positive=noise.positive,

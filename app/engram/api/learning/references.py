@@ -6,7 +6,7 @@ from pydantic import Discriminator, Field, Tag
 
 from engram.api.schemas import Model, NumberedId, RowId, Text
 from engram.core.text.sizes import SENTENCE_CHARACTERS
-from engram.services.learning.incoming_verdict import Named
+from engram.services.learning.incoming_verdict import NamedSentence
 
 MAX_NAMED = 1_000
 
@@ -46,13 +46,13 @@ def _way(reference: Any) -> str:
     return "id"
 
 
-def named(reference: int | SentenceById | SentenceByText) -> Named:
+def named(reference: int | SentenceById | SentenceByText) -> NamedSentence:
     """The sentence as services take it."""
     if isinstance(reference, SentenceByText):
-        return Named(passage_id=reference.passage_id, text=reference.text, examined=reference.examined)
+        return NamedSentence(passage_id=reference.passage_id, text=reference.text, examined=reference.examined)
     if isinstance(reference, SentenceById):
-        return Named(sentence_id=reference.sentence_id, examined=reference.examined)
-    return Named(sentence_id=reference)
+        return NamedSentence(sentence_id=reference.sentence_id, examined=reference.examined)
+    return NamedSentence(sentence_id=reference)
 
 
 Reference = Annotated[

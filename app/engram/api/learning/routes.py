@@ -13,7 +13,7 @@ from engram.api.dependencies import (
     EventId,
     Limit,
     OptionalKey,
-    Posted,
+    PostedBody,
     QueryScope,
     RequiredKey,
     VerdictAt,
@@ -57,7 +57,7 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     summary="Judge an answered query",
 )
 async def post_feedback(
-    sent: Annotated[Posted[FeedbackIn], Depends(posted_often(FeedbackIn))],
+    sent: Annotated[PostedBody[FeedbackIn], Depends(posted_often(FeedbackIn))],
     response: Response,
     app: App,
     key: RequiredKey,
@@ -147,7 +147,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     summary="Revoke many verdicts",
 )
 def post_revoke(
-    sent: Annotated[Posted[RevokeIn], Depends(posted(RevokeIn))], response: Response, app: App, key: OptionalKey
+    sent: Annotated[PostedBody[RevokeIn], Depends(posted(RevokeIn))], response: Response, app: App, key: OptionalKey
 ) -> JobAccepted:
     """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
 
@@ -166,7 +166,7 @@ def post_revoke(
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Retry parked verdicts",
 )
-def post_retry(sent: Annotated[Posted[RetryIn], Depends(posted(RetryIn))], app: App) -> RetryOut:
+def post_retry(sent: Annotated[PostedBody[RetryIn], Depends(posted(RetryIn))], app: App) -> RetryOut:
     """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
     body = sent.body
     return RetryOut(collection=body.collection, retried=app.feedback.retry_all(sent.scope, body.judge))
@@ -195,7 +195,7 @@ def _applied(app: App, stored: Accepted) -> Receipt:
     return receipt
 
 
-def _on_session(app: App, sent: Posted[FeedbackIn], session: UUID, key: str, response: Response) -> FeedbackOut:
+def _on_session(app: App, sent: PostedBody[FeedbackIn], session: UUID, key: str, response: Response) -> FeedbackOut:
     """Judge a session; answered as the verdict on its own question is, with the ids of all."""
     scope = app.access.scope(sent.body.collection, sent.scope.principal)
     _admit(app, scope, sent.body.judge)
@@ -221,7 +221,7 @@ def _detail(found: Detail, collection: str) -> FeedbackDetail:
     return FeedbackDetail(**_out(found, collection), verdict=asdict(found.verdict))
 
 
-async def _stored(app: App, sent: Posted[FeedbackIn], key: str) -> Accepted:
+async def _stored(app: App, sent: PostedBody[FeedbackIn], key: str) -> Accepted:
     if sent.scope.principal is not LOCAL:
         await run_in_threadpool(_admit, app, sent.scope, sent.body.judge)
     verdict = sent.body.to_verdict(sent.scope)

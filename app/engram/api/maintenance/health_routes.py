@@ -18,7 +18,7 @@ class Health(BaseModel):
     status: str
 
 
-class Readiness(BaseModel):
+class ReadinessOut(BaseModel):
     """What the process depends on, and who works on what waits."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -57,12 +57,12 @@ async def get_health() -> Health:
     return Health(status="ok")
 
 
-@router.get("/readyz", response_model=Readiness, responses=responses(503), summary="Can it serve?")
-def get_readiness(request: Request, app: App) -> Readiness:
+@router.get("/readyz", response_model=ReadinessOut, responses=responses(503), summary="Can it serve?")
+def get_readiness(request: Request, app: App) -> ReadinessOut:
     """503 while Postgres is out of reach or not migrated, and once the process is told to end.
 
     Where queries go on and learning is delayed, it is degraded, with 200.
     """
     if request.app.state.draining:
         raise UnavailableError("This process is ending.")
-    return Readiness.model_validate(app.health.readiness())
+    return ReadinessOut.model_validate(app.health.readiness())

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from engram.api.dependencies import App, Asker, Needs
+from engram.api.dependencies import App, Asker, RequiredScope
 from engram.config.settings import Settings
 from engram.context.errors import ForbiddenError, NotFoundError
 from engram.core.auth.access_keys import AUDIT
@@ -11,7 +11,7 @@ from engram.services.auth.scope import LOCAL
 from engram.telemetry import metrics
 
 router = APIRouter(tags=["health"])
-_NEEDED = Needs(AUDIT, everywhere=True)
+_NEEDED = RequiredScope(AUDIT, everywhere=True)
 
 
 def shown(settings: Settings) -> bool:

@@ -18,7 +18,7 @@ from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.problems import responses
 from engram.api.schemas import MAX_ID
 from engram.core.auth.access_keys import MODERATE, READ
-from engram.services.passage_keys.key_evolution import Standing
+from engram.services.passage_keys.key_evolution import KeyStanding
 
 router = APIRouter(tags=["keys"], route_class=PassageRoute)
 
@@ -109,5 +109,5 @@ def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
     return _out(standing)
 
 
-def _out(standing: Standing) -> KeysOut:
+def _out(standing: KeyStanding) -> KeysOut:
     return KeysOut(collection=standing.collection, generation=standing.generation, **asdict(standing.progress))

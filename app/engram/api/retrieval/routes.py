@@ -14,7 +14,7 @@ from engram.api.dependencies import (
     App,
     Asker,
     Need,
-    Posted,
+    PostedBody,
     QueryAt,
     json_body,
     needs,
@@ -34,8 +34,8 @@ from engram.api.retrieval.schemas import (
     QueryIn,
     QueryOut,
 )
-from engram.api.service_access import Services
-from engram.api.work_threads import Aside
+from engram.api.service_access import ApiServices
+from engram.api.work_threads import WorkThreads
 from engram.context.errors import EngramError, UnavailableError
 from engram.core.auth.access_keys import LLM, QUERY
 from engram.services.auth.scope import LOCAL, Principal
@@ -52,7 +52,7 @@ router = APIRouter(tags=["queries"], route_class=Route)
     summary="Retrieve passages for a question",
 )
 async def post_query(
-    sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App, answering: Answering
+    sent: Annotated[PostedBody[QueryIn], Depends(posted(QueryIn))], app: App, answering: Answering
 ) -> Response:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
     return await _in_turn(app, answering, [sent.body], partial(_answered, app, sent))
@@ -73,7 +73,7 @@ async def post_queries(body: BatchIn, app: App, asker: Asker, need: Need, answer
     return await _in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need))
 
 
-def _batch(body: BatchIn, app: Services, asker: Principal, need: str) -> BatchOut:
+def _batch(body: BatchIn, app: ApiServices, asker: Principal, need: str) -> BatchOut:
     answers: list[BatchedOut] = []
     away: UnavailableError | None = None
     for query in body.queries:
@@ -89,21 +89,21 @@ def _batch(body: BatchIn, app: Services, asker: Principal, need: str) -> BatchOu
     return BatchOut(answers=answers)
 
 
-def _found(app: Services, asker: Principal, need: str, query: QueryIn) -> QueryOut:
+def _found(app: ApiServices, asker: Principal, need: str, query: QueryIn) -> QueryOut:
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.quotas.take(asker, "queries")
-    return _answered(app, Posted(query, app.access.asked(query.collection, asker, need)))
+    return _answered(app, PostedBody(query, app.access.asked(query.collection, asker, need)))
 
 
-def _answered(app: Services, sent: Posted[QueryIn]) -> QueryOut:
+def _answered(app: ApiServices, sent: PostedBody[QueryIn]) -> QueryOut:
     if sent.body.sufficiency == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
 
 
 async def _in_turn(
-    app: Services, answering: Aside, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
+    app: ApiServices, answering: WorkThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
 ) -> Response:
     """What answers the queries, as JSON; what may wait for a language model for most of its time takes no turn."""
 
@@ -142,7 +142,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )
-def post_answer(sent: Annotated[Posted[AnswerIn], Depends(posted(AnswerIn))], app: App) -> AnswerOut:
+def post_answer(sent: Annotated[PostedBody[AnswerIn], Depends(posted(AnswerIn))], app: App) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
     answer = app.answer.answer(sent.body.to_query(sent.scope))
     return AnswerOut(

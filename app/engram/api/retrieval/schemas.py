@@ -169,13 +169,13 @@ class BatchIn(Model):
     queries: list[QueryIn] = Field(min_length=1, max_length=MAX_QUERIES)
 
 
-class Out(BaseModel):
+class AnswerModel(BaseModel):
     """A response read off a service's dataclass."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
-class SentenceOut(Out):
+class SentenceOut(AnswerModel):
     """A sentence of an answered passage."""
 
     sentence_id: int
@@ -187,7 +187,7 @@ class SentenceOut(Out):
     hops: list[int]
 
 
-class PassageHit(Out):
+class PassageHit(AnswerModel):
     """A ranked passage with the sentences that speak for it."""
 
     passage_id: str
@@ -201,7 +201,7 @@ class PassageHit(Out):
     )
 
 
-class EntityOut(Out):
+class EntityOut(AnswerModel):
     """A mention in the question and the entity it was aligned to."""
 
     mention: str
@@ -210,7 +210,7 @@ class EntityOut(Out):
     similarity: float
 
 
-class RecallOut(Out):
+class RecallOut(AnswerModel):
     """A sentence that a verdict on a past question brought in."""
 
     sentence_id: int
@@ -221,7 +221,7 @@ class RecallOut(Out):
     prior: float
 
 
-class SentenceTraceOut(Out):
+class SentenceTraceOut(AnswerModel):
     """Every factor of a selected sentence's score: activation x semantic x task x time, over their sum."""
 
     sentence_id: int
@@ -242,7 +242,7 @@ class SentenceTraceOut(Out):
     influences_cut: bool = Field(default=False, description="Whether there may be more.")
 
 
-class PublishedOut(Out):
+class PublishedOut(AnswerModel):
     """What the published classifier says of all that is selected so far."""
 
     entities: float = Field(description="Share of the question's names that it names.")
@@ -252,7 +252,7 @@ class PublishedOut(Out):
     probability: float = Field(description="That it suffices; hops end from 0.5 on.")
 
 
-class HopOut(Out):
+class HopOut(AnswerModel):
     """One propagation round."""
 
     hop: int
@@ -265,7 +265,7 @@ class HopOut(Out):
     )
 
 
-class EnoughOut(Out):
+class EnoughOut(AnswerModel):
     """Why the answer is believed to be enough with its probability."""
 
     probability: float = Field(description="The higher one of model and vouched.")
@@ -284,7 +284,7 @@ class EnoughOut(Out):
     influences_cut: bool = Field(default=False, description="Whether there are more.")
 
 
-class TraceOut(Out):
+class TraceOut(AnswerModel):
     """How the answer came about."""
 
     time_constraint: str | None
@@ -300,7 +300,7 @@ class TraceOut(Out):
     )
 
 
-class TimingsOut(Out):
+class TimingsOut(AnswerModel):
     """Where the time went, in milliseconds."""
 
     analyse_ms: float
@@ -309,7 +309,7 @@ class TimingsOut(Out):
     total_ms: float
 
 
-class QueryOut(Out):
+class QueryOut(AnswerModel):
     """The answer to a query; feedback refers to it by ``query_id``."""
 
     query_id: UUID
@@ -350,20 +350,20 @@ class QueryOut(Out):
     )
 
 
-class BatchedOut(Out):
+class BatchedOut(AnswerModel):
     """What became of one question of several: its answer, or what was wrong with it."""
 
     answer: QueryOut | None = None
     problem: Problem | None = None
 
 
-class BatchOut(Out):
+class BatchOut(AnswerModel):
     """An answer or a problem for each question, in their order."""
 
     answers: list[BatchedOut]
 
 
-class QueryExpansionOut(Out):
+class QueryExpansionOut(AnswerModel):
     """An expansion that a question came with."""
 
     method: str
@@ -385,7 +385,7 @@ class AnswerIn(QueryIn):
     """A question to answer in words."""
 
 
-class CitationOut(Out):
+class CitationOut(AnswerModel):
     """A sentence that the answer rests on."""
 
     sentence_id: int

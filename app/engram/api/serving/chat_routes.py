@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends
 from fastapi.responses import StreamingResponse
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Asker, Posted, json_body, needs, posted, timed
+from engram.api.dependencies import App, Asker, PostedBody, json_body, needs, posted, timed
 from engram.api.problems import responses
 from engram.api.serving.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
 from engram.core.auth.access_keys import QUERY, READ
@@ -31,7 +31,9 @@ STREAMED: dict[int | str, dict[str, Any]] = {
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | STREAMED,
     summary="Answer in a chat",
 )
-def post_chat(sent: Annotated[Posted[ChatIn], Depends(posted(ChatIn))], app: App) -> ChatOut | StreamingResponse:
+def post_chat(
+    sent: Annotated[PostedBody[ChatIn], Depends(posted(ChatIn))], app: App
+) -> ChatOut | StreamingResponse:
     """As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
 
     Where something was said before the last message, the configured LLM restates that first. What the answer rests

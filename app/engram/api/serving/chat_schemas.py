@@ -9,7 +9,7 @@ from engram.api.retrieval.schemas import CitationOut, QueryIn
 from engram.api.schemas import CollectionName, Storable
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
-from engram.services.serving.chat_question import Turn
+from engram.services.serving.chat_question import ChatTurn
 from engram.services.serving.worded_answer import WordedAnswer
 
 MAX_MESSAGES = 500
@@ -81,10 +81,10 @@ class ChatIn(BaseModel):
     def to_query(self, scope: Scope) -> Query:
         return self.to_query_in().to_query(scope)
 
-    def earlier(self) -> list[Turn]:
+    def earlier(self) -> list[ChatTurn]:
         """What user and assistant said before; instructions to a model say nothing of what is asked."""
         spoken = [message for message in self.messages[:-1] if message.role in SPOKEN]
-        return [Turn(message.role, words) for message in spoken if (words := message.words())]
+        return [ChatTurn(message.role, words) for message in spoken if (words := message.words())]
 
 
 class ChatSaid(BaseModel):

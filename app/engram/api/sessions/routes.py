@@ -14,8 +14,8 @@ from engram.api.dependencies import (
     App,
     Limit,
     OptionalKey,
-    Posted,
-    PostedTo,
+    PostedBody,
+    PostedToSession,
     QueryScope,
     SessionAt,
     json_body,
@@ -36,7 +36,7 @@ from engram.api.sessions.schemas import (
 from engram.core.auth.access_keys import QUERY
 from engram.core.planning.session import Status
 from engram.services.auth.scope import Scope
-from engram.services.sessions.session_views import Progress
+from engram.services.sessions.session_views import SessionProgress
 
 router = APIRouter(tags=["sessions"], route_class=Route)
 
@@ -79,7 +79,10 @@ _ENDED: dict[int | str, dict[str, Any]] = {
     summary="Start a session",
 )
 def post_session(
-    sent: Annotated[Posted[SessionIn], Depends(posted(SessionIn))], response: Response, app: App, key: OptionalKey
+    sent: Annotated[PostedBody[SessionIn], Depends(posted(SessionIn))],
+    response: Response,
+    app: App,
+    key: OptionalKey,
 ) -> SessionAccepted | SessionOut:
     """Take a question that one retrieval may not answer, and go through rounds until it is covered or a budget
     spent.
@@ -155,7 +158,7 @@ def get_events(
     summary="Run one more round",
 )
 def post_round(
-    sent: Annotated[PostedTo[RoundIn], Depends(posted_to_session(RoundIn))], response: Response, app: App
+    sent: Annotated[PostedToSession[RoundIn], Depends(posted_to_session(RoundIn))], response: Response, app: App
 ) -> SessionAccepted | SessionOut:
     """Have a session that stopped do one more round: with a sub-question or evidence of yours, or as its planner
     would.
@@ -196,7 +199,7 @@ def _answered(
     )
 
 
-async def _events(app: App, scope: Scope, session: UUID, after: int, first: Progress) -> AsyncIterator[str]:
+async def _events(app: App, scope: Scope, session: UUID, after: int, first: SessionProgress) -> AsyncIterator[str]:
     """The stream: each poll is one short look, so that a stream holds neither a thread nor a connection."""
     progress, quiet = first, 0.0
     while True:

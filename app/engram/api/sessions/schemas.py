@@ -20,11 +20,11 @@ from engram.api.schemas import (
     Whole,
 )
 from engram.api.sessions.option_schemas import OptionsIn
-from engram.core.planning.session import Budget, Listed, NoteKind, Round, Status, StopReason, StopRule
-from engram.services.learning.incoming_verdict import Named
+from engram.core.planning.session import Budget, NoteKind, Round, SessionSummary, Status, StopReason, StopRule
+from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import Asked
-from engram.services.sessions.session_views import Shown
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
 
 PlannerName = Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
@@ -106,7 +106,7 @@ class SessionIn(Model):
         description="Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.",
     )
     top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(
-        default=Asked().top_k, description="Passages that each of its queries shows."
+        default=SessionRequest().top_k, description="Passages that each of its queries shows."
     )
     arm: ArmIn | None = Field(
         default=None, description="Of its queries; absent: by the collection's experiment, else the defaults."
@@ -130,7 +130,7 @@ class SessionIn(Model):
         return NewSession(
             question=self.question,
             planner=self.planner,
-            asked=Asked(
+            asked=SessionRequest(
                 top_k=self.top_k,
                 arm=None if self.arm is None else self.arm.model_dump(),
                 metadata=self.filter,
@@ -161,18 +161,18 @@ class RoundIn(Model):
     wait: Flag = Field(default=False, description="Have this request do the round, or wait for who does.")
 
     @property
-    def named(self) -> list[Named]:
+    def named(self) -> list[NamedSentence]:
         """The sentences as the service takes them."""
         return [named(reference) for reference in self.evidence]
 
 
-class Out(BaseModel):
+class SessionModel(BaseModel):
     """A response read off a service's dataclass."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
-class CostOut(Out):
+class CostOut(SessionModel):
     """What it has cost."""
 
     rounds: int = 0
@@ -183,7 +183,7 @@ class CostOut(Out):
     passages: int = 0
 
 
-class CuratedOut(Out):
+class CuratedOut(SessionModel):
     """What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind."""
 
     kept: int = 0
@@ -192,14 +192,14 @@ class CuratedOut(Out):
     contained: int = 0
 
 
-class GapOut(Out):
+class GapOut(SessionModel):
     """What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?."""
 
     text: str
     triple: list[str] | None
 
 
-class SessionWarningOut(Out):
+class SessionWarningOut(SessionModel):
     """What the LLM failed in a round, and what was done without it."""
 
     round: int
@@ -253,7 +253,7 @@ class RoundOut(BaseModel):
         )
 
 
-class EvidenceOut(Out):
+class EvidenceOut(SessionModel):
     """A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap."""
 
     sentence_id: int
@@ -267,7 +267,7 @@ class EvidenceOut(Out):
     score: float | None
 
 
-class NoteOut(Out):
+class NoteOut(SessionModel):
     """A line of the working memory; `cites` names sentences of the pool."""
 
     kind: NoteKind
@@ -276,7 +276,7 @@ class NoteOut(Out):
     round: int
 
 
-class SessionPassageOut(Out):
+class SessionPassageOut(SessionModel):
     """A passage that the session read; `evidence`: its sentences in the pool."""
 
     passage_id: str
@@ -286,7 +286,7 @@ class SessionPassageOut(Out):
     evidence: list[int]
 
 
-class ConclusionOut(Out):
+class ConclusionOut(SessionModel):
     """The answer in words; `cites` names sentences of the pool."""
 
     text: str
@@ -319,7 +319,7 @@ class SessionOut(BaseModel):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, shown: Shown) -> "SessionOut":
+    def of(cls, shown: SessionView) -> "SessionOut":
         """The session as it is read."""
         stored = shown.stored
         return cls(
@@ -362,7 +362,7 @@ class ListedSessionOut(BaseModel):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, listed: Listed) -> "ListedSessionOut":
+    def of(cls, listed: SessionSummary) -> "ListedSessionOut":
         """The session as the list has it."""
         held = asdict(listed)
         del held["principal"]

@@ -17,7 +17,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TokenGrant:
     """What came of a try to take a token.
 
     Attributes:
@@ -51,6 +51,6 @@ def take(bucket: Bucket | None, now: float, rate: float, burst: float) -> tuple[
     return Bucket(tokens - 1 if allowed else tokens, now), allowed
 
 
-def taken(tokens: float, rate: float, burst: float, *, allowed: bool) -> Taken:
+def taken(tokens: float, rate: float, burst: float, *, allowed: bool) -> TokenGrant:
     """What is told of a bucket with so many tokens left."""
-    return Taken(allowed, int(tokens), max(0.0, 1 - tokens) / rate, max(0.0, burst - tokens) / rate)
+    return TokenGrant(allowed, int(tokens), max(0.0, 1 - tokens) / rate, max(0.0, burst - tokens) / rate)

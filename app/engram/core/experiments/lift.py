@@ -50,7 +50,7 @@ def sums(values: NDArray[np.float64]) -> Sums:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ArmDifference:
     """An arm's value less the baseline's; without bounds where the numbers do not give any."""
 
     value: float
@@ -58,7 +58,7 @@ class Difference:
     high: float | None
 
 
-def share_difference(arm: Sums, baseline: Sums) -> Difference | None:
+def share_difference(arm: Sums, baseline: Sums) -> ArmDifference | None:
     """Of two shares, with Newcombe's hybrid score interval; None if one has no numbers.
 
     Method 10 of R. G. Newcombe, Statistics in Medicine 17 (1998), without continuity correction: the Wilson
@@ -72,7 +72,7 @@ def share_difference(arm: Sums, baseline: Sums) -> Difference | None:
     difference = arm.mean - baseline.mean
     low, high = wilson(arm)
     base_low, base_high = wilson(baseline)
-    return Difference(
+    return ArmDifference(
         difference,
         difference - math.hypot(arm.mean - low, base_high - baseline.mean),
         difference + math.hypot(high - arm.mean, baseline.mean - base_low),
@@ -93,7 +93,7 @@ def wilson(share: Sums) -> tuple[float, float]:
     return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
-def mean_difference(arm: Sums, baseline: Sums) -> Difference | None:
+def mean_difference(arm: Sums, baseline: Sums) -> ArmDifference | None:
     """Of two means, with Welch's t interval (B. L. Welch, Biometrika 34, 1947); None if one has no numbers.
 
     No bounds if an arm has fewer than two numbers, or neither varies: that says nothing of how they would.
@@ -103,10 +103,10 @@ def mean_difference(arm: Sums, baseline: Sums) -> Difference | None:
     difference = arm.mean - baseline.mean
     errors = [side.variance / side.n for side in (arm, baseline)]
     if min(arm.n, baseline.n) < 2 or sum(errors) <= 0:
-        return Difference(difference, None, None)
+        return ArmDifference(difference, None, None)
     freedom = sum(errors) ** 2 / sum(e**2 / (side.n - 1) for e, side in zip(errors, (arm, baseline), strict=True))
     half = t_quantile(freedom) * math.sqrt(sum(errors))
-    return Difference(difference, difference - half, difference + half)
+    return ArmDifference(difference, difference - half, difference + half)
 
 
 def t_quantile(freedom: float) -> float:

@@ -26,7 +26,7 @@ Said = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
+class GainBudget:
     """What judges left of a memory on the last day that it moved.
 
     Attributes:
@@ -37,22 +37,22 @@ class Pulled:
     day: str = ""
     kept: tuple[tuple[str, float], ...] = ()
 
-    def on(self, day: str) -> "Pulled":
+    def on(self, day: str) -> "GainBudget":
         """As it counts for a verdict of ``day``: a new day begins anew, one that comes late counts to the last."""
-        return Pulled(day) if day > self.day else self
+        return GainBudget(day) if day > self.day else self
 
     def left(self, judge: str) -> float:
         """The share that this judge left so far."""
         return next((share for name, share in self.kept if name == judge), 1.0)
 
-    def after(self, judge: str, gain: float) -> "Pulled":
+    def after(self, judge: str, gain: float) -> "GainBudget":
         """With one more verdict of the judge."""
         share = self.left(judge) * (1.0 - gain)
         others = [of for of in self.kept if of[0] != judge]
-        return Pulled(self.day, tuple(sorted([*others, (judge, share)])) if others else ((judge, share),))
+        return GainBudget(self.day, tuple(sorted([*others, (judge, share)])) if others else ((judge, share),))
 
 
-UNTOUCHED = Pulled()
+UNTOUCHED = GainBudget()
 """Of a memory that no verdict moved."""
 
 
@@ -103,7 +103,7 @@ def contested(said: Said, judge: str, target: int) -> bool:
 
 
 def allowed_gain(
-    pulled: Pulled, said: Said, judge: str, target: int, *, share: float, contested_share: float
+    pulled: GainBudget, said: Said, judge: str, target: int, *, share: float, contested_share: float
 ) -> float:
     """The largest gain that a judge's caps leave a verdict.
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from engram.core.filter.judge_standing import FULL, Standing
+from engram.core.filter.judge_standing import FULL, JudgeStanding
 
 
 @dataclass(frozen=True, slots=True)
-class Constants:
+class FilterConstants:
     """Kept with every applied verdict, so that later settings leave the past alone.
 
     Attributes:
@@ -30,7 +30,7 @@ class Constants:
     standing: float = 1.0
     newcomers: float = 1.0
 
-    def of_new(self, standing: Standing) -> Self:
+    def of_new(self, standing: JudgeStanding) -> Self:
         """That of a judge that nobody vouched for: until it is established, it shares its caps with all new ones,
         and teaches the ranking nothing.
         """

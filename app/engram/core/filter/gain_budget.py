@@ -28,7 +28,7 @@ class Verdicts:
     caps: Floats
 
 
-class Pulls:
+class GainBudgets:
     """What judges left of m states.
 
     There is a slot for each state and judge that left or will leave something of it. A slot counts while its day is

@@ -11,16 +11,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.complementarity import Pool
+from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
     FIRST_LOOK,
-    Reach,
+    HopReach,
     passage_features,
     with_second_look,
 )
 from engram.core.ranking.propagation import Candidates, sentence_scores
-from engram.core.ranking.ranking_weights import Evidence, Prior
+from engram.core.ranking.ranking_weights import Prior, WeightEvidence
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -72,7 +72,7 @@ def scores_with(
 
 
 def features_with(
-    features: Floats, passages: Ids, hops: Sequence[Reach], pool: Pool | None, first: Floats
+    features: Floats, passages: Ids, hops: Sequence[HopReach], pool: CandidatePool | None, first: Floats
 ) -> Floats:
     """Features, (n, k), as they were if the hops had reached sentences in this order and with these scores.
 
@@ -101,7 +101,7 @@ def features_with(
     return with_second_look(changed, pool, first)
 
 
-def means_without(prior: Prior, total: Evidence, terms: Sequence[Evidence]) -> Floats:
+def means_without(prior: Prior, total: WeightEvidence, terms: Sequence[WeightEvidence]) -> Floats:
     """The mean weights, (m, k), after all evidence but one term each; the sum is additive, so this is exact."""
     if not terms:
         return np.zeros((0, len(prior.mean)))

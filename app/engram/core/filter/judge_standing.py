@@ -18,7 +18,7 @@ NEWCOMERS = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JudgeStanding:
     """What is believed of a judge: how often it agreed and disagreed, each at least 0."""
 
     agreed: int = 0

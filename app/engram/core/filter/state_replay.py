@@ -16,19 +16,19 @@ from engram.core.filter.states import (
     Audit,
     AuditRows,
     Event,
-    Memory,
-    Observation,
+    SentenceMemory,
+    SentenceObservation,
     Support,
     Vector,
     move_memories,
     move_supports,
 )
 
-State = TypeVar("State", Memory, Support)
+State = TypeVar("State", SentenceMemory, Support)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayStep:
     """One event's say on one state.
 
     Attributes:
@@ -43,15 +43,15 @@ class Step:
     direction: Vector | None = None
 
     @property
-    def observation(self) -> Observation:
+    def observation(self) -> SentenceObservation:
         """What the event says, with the noise that it was applied with: new settings leave the past alone."""
-        return Observation(
+        return SentenceObservation(
             self.event, self.recorded.sentence_id, self.recorded.target, self.recorded.observation_noise
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class SentenceJudgement:
     """What one event said of a sentence for a question: ``target`` is 1 for support, 0 for rejection."""
 
     question_id: int
@@ -81,8 +81,8 @@ Bases = Mapping[tuple[int, str], Vector]
 
 
 def memories(
-    bases: Bases, steps: Iterable[Step], without: Container[int] = frozenset()
-) -> Iterator[Replayed[Memory]]:
+    bases: Bases, steps: Iterable[ReplayStep], without: Container[int] = frozenset()
+) -> Iterator[Replayed[SentenceMemory]]:
     """The memories that events touched, by sentence and channel: after all events, and without single ones.
 
     Of what has no base there is nothing to replay.
@@ -93,7 +93,7 @@ def memories(
     """
     for sentence, of_sentence in groupby(steps, key=lambda step: step.recorded.sentence_id):
         begun = {
-            channel: Memory(sentence, channel, bases[sentence, channel])
+            channel: SentenceMemory(sentence, channel, bases[sentence, channel])
             for channel in CHANNELS
             if (sentence, channel) in bases
         }
@@ -101,21 +101,21 @@ def memories(
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _SentencePath:
     """How one sentence's memories go: channel -> memory, and question -> what judges said of the sentence."""
 
-    memories: dict[str, Memory]
+    memories: dict[str, SentenceMemory]
     said: dict[int, Said]
 
-    def fork(self) -> "_Way":
-        return _Way(dict(self.memories), dict(self.said))
+    def fork(self) -> "_SentencePath":
+        return _SentencePath(dict(self.memories), dict(self.said))
 
 
 def _sentence(
-    begun: dict[str, Memory], steps: Iterator[Step], without: Container[int]
-) -> Iterator[Replayed[Memory]]:
+    begun: dict[str, SentenceMemory], steps: Iterator[ReplayStep], without: Container[int]
+) -> Iterator[Replayed[SentenceMemory]]:
     """All channels of a sentence together: they hear the same of what judges said of it."""
-    ways: dict[int | None, _Way] = {None: _Way(begun, {})}
+    ways: dict[int | None, _SentencePath] = {None: _SentencePath(begun, {})}
     corrected: dict[str, list[Audit]] = {channel: [] for channel in begun}
     for _, of_event in groupby(steps, key=lambda step: step.sequence):
         taken = list(of_event)
@@ -140,7 +140,7 @@ def _sentence(
                 yield Replayed(memory, left_out, corrected[channel] if left_out is None else [])
 
 
-def supports(steps: Iterable[Step], without: Container[int] = frozenset()) -> Iterator[Replayed[Support]]:
+def supports(steps: Iterable[ReplayStep], without: Container[int] = frozenset()) -> Iterator[Replayed[Support]]:
     """The supports that events touched, by question and sentence: after all events, and without single ones.
 
     Args:
@@ -163,7 +163,7 @@ def supports(steps: Iterable[Step], without: Container[int] = frozenset()) -> It
             yield Replayed(state, left_out, corrected if left_out is None else [])
 
 
-def against(words: Iterable[Word]) -> set[int]:
+def against(words: Iterable[SentenceJudgement]) -> set[int]:
     """The events that go against what other judges said, by words in order of question, sentence and sequence."""
     found: set[int] = set()
     for _, of_state in groupby(words, key=lambda word: (word.question_id, word.sentence_id)):
@@ -175,13 +175,13 @@ def against(words: Iterable[Word]) -> set[int]:
     return found
 
 
-def _wrong(step: Step, told: AuditRows) -> list[Audit]:
+def _wrong(step: ReplayStep, told: AuditRows) -> list[Audit]:
     """The row as it ought to read; nothing if it does. All ways' first is that of all events."""
     right = next(iter(told))
     return [] if right == step.recorded else [right]
 
 
-def _direction(step: Step) -> Vector:
+def _direction(step: ReplayStep) -> Vector:
     if step.direction is None:
         raise ValueError(f"event {step.event.id} moved a memory without a direction")
     return step.direction

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import Pulled, Said
+from engram.core.filter.caps import GainBudget, Said
 from engram.core.filter.kalman import Floats
-from engram.core.filter.states import CHANNELS, Memory, Support, Vector
+from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 
 Ids = NDArray[np.int64]
 Kept = Mapping[str, float]
@@ -17,11 +17,11 @@ Kept = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class MemoryRows:
-    """n rows of ``Memory``; arrays are (n,), vectors (n, d).
+    """n rows of ``SentenceMemory``; arrays are (n,), vectors (n, d).
 
     Attributes:
         channels: places in ``CHANNELS``.
-        days, kept: ``Pulled`` of each.
+        days, kept: ``GainBudget`` of each.
     """
 
     sentence_ids: Ids
@@ -33,7 +33,7 @@ class MemoryRows:
     kept: Sequence[Kept]
 
     @classmethod
-    def of(cls, rows: Sequence[Memory]) -> "MemoryRows":
+    def of(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
         """Rows in columns."""
         return cls(
             sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
@@ -48,9 +48,9 @@ class MemoryRows:
     def __len__(self) -> int:
         return len(self.sentence_ids)
 
-    def __iter__(self) -> Iterator[Memory]:
+    def __iter__(self) -> Iterator[SentenceMemory]:
         return map(
-            Memory,
+            SentenceMemory,
             self.sentence_ids.tolist(),
             (CHANNELS[channel] for channel in self.channels.tolist()),
             self.vectors,
@@ -62,7 +62,7 @@ class MemoryRows:
 
 @dataclass(frozen=True, slots=True)
 class SupportRows:
-    """n rows of ``Support``; arrays are (n,). ``days`` and ``kept``: ``Pulled`` of each."""
+    """n rows of ``Support``; arrays are (n,). ``days`` and ``kept``: ``GainBudget`` of each."""
 
     question_ids: Ids
     sentence_ids: Ids
@@ -106,5 +106,5 @@ class SupportRows:
         )
 
 
-def _pulled(day: str, kept: Kept) -> Pulled:
-    return Pulled(day, tuple(sorted(kept.items())))
+def _pulled(day: str, kept: Kept) -> GainBudget:
+    return GainBudget(day, tuple(sorted(kept.items())))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import kalman
-from engram.core.filter.caps import UNTOUCHED, Pulled, Said, allowed_gain, with_word
+from engram.core.filter.caps import UNTOUCHED, GainBudget, Said, allowed_gain, with_word
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
 
 Vector = NDArray[np.float32]
@@ -36,7 +36,7 @@ AUDITED = (*CHANNELS, RECALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SentenceMemory:
     """One channel of a sentence's memory: unit vector (d,), perplexity in [0, 1].
 
     As it begins, at perplexity 1, its vector is the sentence's embedding, or its time expression's.
@@ -47,7 +47,7 @@ class Memory:
     vector: Vector
     perplexity: float = 1.0
     update_count: int = 0
-    pulled: Pulled = UNTOUCHED
+    pulled: GainBudget = UNTOUCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Support:
     perplexity: float = 1.0
     update_count: int = 0
     complete: bool = False
-    pulled: Pulled = UNTOUCHED
+    pulled: GainBudget = UNTOUCHED
     said: Said = ()
 
 
@@ -92,7 +92,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class SentenceObservation:
     """What an event says of a sentence: y of GAM-RAG, Eq. 10, and how unreliably, R > 0 of Eq. 11."""
 
     event: Event
@@ -119,7 +119,7 @@ class Audit:
     @classmethod
     def of(
         cls,
-        observation: Observation,
+        observation: SentenceObservation,
         channel: str,
         gain: float = 0.0,
         residual: float = 0.0,
@@ -239,8 +239,11 @@ def seen_noise(observation_noise: float, examined: float) -> float:
 
 
 def move_memories(
-    memories: Sequence[Memory], said: Sequence[Said], observations: Sequence[Observation], direction: NDArray[Any]
-) -> tuple[list[Memory], AuditRows]:
+    memories: Sequence[SentenceMemory],
+    said: Sequence[Said],
+    observations: Sequence[SentenceObservation],
+    direction: NDArray[Any],
+) -> tuple[list[SentenceMemory], AuditRows]:
     """Memories after one more event each, and the audit of it, in their order.
 
     Args:
@@ -264,7 +267,7 @@ def move_memories(
         most=prior.most,
     )
     after = [
-        Memory(memory.sentence_id, memory.channel, vector, perplexity, memory.update_count + 1, pulled)
+        SentenceMemory(memory.sentence_id, memory.channel, vector, perplexity, memory.update_count + 1, pulled)
         for memory, vector, perplexity, pulled in zip(
             memories, update.vectors, update.perplexities.tolist(), prior.pulled_by(update.gains), strict=True
         )
@@ -273,7 +276,7 @@ def move_memories(
 
 
 def move_supports(
-    supports: Sequence[Support], observations: Sequence[Observation]
+    supports: Sequence[Support], observations: Sequence[SentenceObservation]
 ) -> tuple[list[Support], AuditRows]:
     """Supports after one more event each, and the audit of it: see ``move_memories``."""
     if not supports:
@@ -319,8 +322,8 @@ class _Prior:
         most: the largest gain that the judge's caps allow.
     """
 
-    observations: Sequence[Observation]
-    pulled: list[Pulled]
+    observations: Sequence[SentenceObservation]
+    pulled: list[GainBudget]
     perplexities: Floats
     targets: Floats
     noise: Floats
@@ -329,7 +332,10 @@ class _Prior:
 
     @classmethod
     def of(
-        cls, states: Sequence[Memory | Support], said: Sequence[Said], observations: Sequence[Observation]
+        cls,
+        states: Sequence[SentenceMemory | Support],
+        said: Sequence[Said],
+        observations: Sequence[SentenceObservation],
     ) -> "_Prior":
         pulled = [state.pulled.on(observed.event.day) for state, observed in zip(states, observations, strict=True)]
         most = [
@@ -353,7 +359,7 @@ class _Prior:
             most=np.array(most),
         )
 
-    def pulled_by(self, gains: Floats) -> list[Pulled]:
+    def pulled_by(self, gains: Floats) -> list[GainBudget]:
         """What judges left of each after the event."""
         return [
             left.after(observed.event.judge, gain)

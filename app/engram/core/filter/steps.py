@@ -12,7 +12,7 @@ import numpy as np
 
 from engram.core.filter import kalman
 from engram.core.filter.caps import Said, contested, with_word
-from engram.core.filter.gain_budget import Ids, Pulls, Verdicts
+from engram.core.filter.gain_budget import GainBudgets, Ids, Verdicts
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
 from engram.core.filter.state_rows import Kept, MemoryRows, SupportRows
 from engram.core.filter.states import AUDITED, CHANNELS, RECALL, TASK, AuditRows, Event, Vector
@@ -22,7 +22,7 @@ _NOTHING: Kept = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class EventStatement:
     """An event and all that it says.
 
     Attributes:
@@ -45,7 +45,7 @@ class Saying:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedStates:
     """What events moved.
 
     Attributes:
@@ -61,12 +61,12 @@ class Moved:
     contested: frozenset[int]
 
 
-def step(saying: Saying, memories: MemoryRows, supports: SupportRows) -> Moved:
+def step(saying: EventStatement, memories: MemoryRows, supports: SupportRows) -> MovedStates:
     """What one event moves: see ``steps``."""
     return steps([saying], memories, supports)
 
 
-def steps(sayings: Sequence[Saying], memories: MemoryRows, supports: SupportRows) -> Moved:
+def steps(sayings: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows) -> MovedStates:
     """What events move of all states that they speak of, in the given order.
 
     A rejection counts also where nothing ever supported the sentence: it recalls nothing, but the surer the state,
@@ -84,10 +84,10 @@ def steps(sayings: Sequence[Saying], memories: MemoryRows, supports: SupportRows
     ):
         places[channel][sentence] = at
     words = _Words.of(sayings, places[CHANNELS.index(TASK)])
-    spoken = _Spoken.of(words, supports)
+    spoken = _PriorStatements.of(words, supports)
     remembered, told = _memories(words, spoken, memories, places)
     recalled, heard = _supports(words, spoken, supports)
-    return Moved(remembered, recalled, AuditRows.joined([*told, *heard]), spoken.contested)
+    return MovedStates(remembered, recalled, AuditRows.joined([*told, *heard]), spoken.contested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Words:
         per: R over the state's perplexity, where it goes by that, else NaN.
     """
 
-    sayings: Sequence[Saying]
+    sayings: Sequence[EventStatement]
     at: Ids
     event_ids: Ids
     sentences: Ids
@@ -111,7 +111,7 @@ class _Words:
     process_noise: Floats
 
     @classmethod
-    def of(cls, sayings: Sequence[Saying], alive: Mapping[int, int]) -> "_Words":
+    def of(cls, sayings: Sequence[EventStatement], alive: Mapping[int, int]) -> "_Words":
         """The words on sentences that are alive."""
         named = [sorted(saying.targets.keys() & alive.keys()) for saying in sayings]
         at = np.repeat(np.arange(len(sayings)), [len(one) for one in named])
@@ -143,7 +143,7 @@ class _Words:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spoken:
+class _PriorStatements:
     """What was said before each word of its sentence for its question, and after all of them.
 
     Attributes:
@@ -160,7 +160,7 @@ class _Spoken:
     contested: frozenset[int]
 
     @classmethod
-    def of(cls, words: _Words, supports: SupportRows) -> "_Spoken":
+    def of(cls, words: _Words, supports: SupportRows) -> "_PriorStatements":
         keys = zip(supports.question_ids.tolist(), supports.sentence_ids.tolist(), strict=True)
         place_of = {key: at for at, key in enumerate(keys)}
         there, said = len(place_of), [*supports.said]
@@ -198,7 +198,7 @@ class _Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _OrderedWords:
     """Words that move states, one each, in the order in which each state is to hear them; arrays are (n,).
 
     Attributes:
@@ -211,12 +211,12 @@ class _Heard:
     states: Ids
     channels: Ids
 
-    def pulls(self, words: _Words, caps: Floats, days: Sequence[str], kept: Sequence[Kept]) -> Pulls:
+    def pulls(self, words: _Words, caps: Floats, days: Sequence[str], kept: Sequence[Kept]) -> GainBudgets:
         """Of all states, whose days and shares these are, by these words."""
         events = [saying.event for saying in words.sayings]
         at = words.at[self.words].tolist()
         judges, on = [events[one].judge for one in at], [events[one].day for one in at]
-        return Pulls(days, kept, Verdicts(self.states, judges, on, caps[self.words]))
+        return GainBudgets(days, kept, Verdicts(self.states, judges, on, caps[self.words]))
 
     @property
     def moved(self) -> Ids:
@@ -230,8 +230,8 @@ Prior = tuple[Floats, Floats, Floats, Floats, Floats]
 
 def _move(
     words: _Words,
-    heard: _Heard,
-    pulls: Pulls,
+    heard: _OrderedWords,
+    pulls: GainBudgets,
     perplexities: Floats,
     update: Callable[[Ids, Prior], MemoryUpdate | SupportUpdate],
 ) -> list[AuditRows]:
@@ -267,7 +267,7 @@ def _move(
 
 
 def _memories(
-    words: _Words, spoken: _Spoken, memories: MemoryRows, places: Sequence[Mapping[int, int]]
+    words: _Words, spoken: _PriorStatements, memories: MemoryRows, places: Sequence[Mapping[int, int]]
 ) -> tuple[MemoryRows, list[AuditRows]]:
     """Move the memories; those that moved, and the audit. ``places`` as in ``_heard_by``."""
     heard, rows, directions = _heard_by(words, places)
@@ -299,7 +299,7 @@ def _memories(
     ), audit
 
 
-def _heard_by(words: _Words, places: Sequence[Mapping[int, int]]) -> tuple[_Heard, Ids, list[Vector]]:
+def _heard_by(words: _Words, places: Sequence[Mapping[int, int]]) -> tuple[_OrderedWords, Ids, list[Vector]]:
     """The words that memories hear, the row of each one's direction, (n,), and the directions.
 
     Args:
@@ -320,13 +320,15 @@ def _heard_by(words: _Words, places: Sequence[Mapping[int, int]]) -> tuple[_Hear
         channels.append(np.full(len(found), AUDITED.index(channel)))
         rows.append(row[found])
     return (
-        _Heard(np.concatenate(heard), np.concatenate(states), np.concatenate(channels)),
+        _OrderedWords(np.concatenate(heard), np.concatenate(states), np.concatenate(channels)),
         np.concatenate(rows),
         directions,
     )
 
 
-def _supports(words: _Words, spoken: _Spoken, supports: SupportRows) -> tuple[SupportRows, list[AuditRows]]:
+def _supports(
+    words: _Words, spoken: _PriorStatements, supports: SupportRows
+) -> tuple[SupportRows, list[AuditRows]]:
     """Move the supports; those that moved, and the audit."""
     heard_at_all = np.array([RECALL not in saying.frozen for saying in words.sayings], dtype=np.bool_)
     own = np.flatnonzero(heard_at_all[words.at])
@@ -334,7 +336,7 @@ def _supports(words: _Words, spoken: _Spoken, supports: SupportRows) -> tuple[Su
         return SupportRows.of([]), []
     states, begun = spoken.places[own], len(spoken.new)
     days, kept = [*supports.days, *[""] * begun], [*supports.kept, *[_NOTHING] * begun]
-    heard = _Heard(own, states, np.full(len(own), AUDITED.index(RECALL)))
+    heard = _OrderedWords(own, states, np.full(len(own), AUDITED.index(RECALL)))
     pulls = heard.pulls(words, spoken.caps, days, kept)
     values = np.append(supports.supports, np.zeros(begun))
     perplexities = np.append(supports.perplexities, np.ones(begun))

@@ -37,7 +37,7 @@ class FormatError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AgentTurn:
     """What an agent says in one turn.
 
     Attributes:
@@ -57,7 +57,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class AgentObservation:
     """What an agent sees before a turn.
 
     Attributes:
@@ -84,7 +84,7 @@ class Observation:
     note: str = ""
 
 
-def read_turn(text: str, offered: Collection[Act] = ACTS) -> Turn:
+def read_turn(text: str, offered: Collection[Act] = ACTS) -> AgentTurn:
     """The turn that a text is.
 
     Raises:
@@ -103,10 +103,10 @@ def read_turn(text: str, offered: Collection[Act] = ACTS) -> Turn:
     cites: tuple[int, ...] = ()
     if act == "answer" and (cited := _CITED.search(said)) is not None and cited.start():
         said, cites = said[: cited.start()], tuple(int(number) for number in cited[1].split(","))
-    return Turn(act, said, " ".join(matched["thought"].split()), cites)
+    return AgentTurn(act, said, " ".join(matched["thought"].split()), cites)
 
 
-def written(turn: Turn) -> str:
+def written(turn: AgentTurn) -> str:
     """The text that ``read_turn`` reads as this turn."""
     cited = f" [{', '.join(map(str, turn.cites))}]" if turn.cites else ""
     tag = TAGS[turn.act]

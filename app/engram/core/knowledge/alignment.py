@@ -41,7 +41,7 @@ _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50}
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class CandidateEntity:
     """An entity that a mention may be.
 
     Attributes:
@@ -59,7 +59,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class AlignedMention:
     """What a mention was joined to.
 
     Attributes:
@@ -78,9 +78,9 @@ def align(
     kind: str | None,
     vector: Vector,
     near: Collection[int],
-    nodes: Sequence[Node],
+    nodes: Sequence[CandidateEntity],
     delta: float = DELTA,
-) -> Joined:
+) -> AlignedMention:
     """The node that a mention is.
 
     A name wins over an alias, and either over any similarity. By similarity a mention joins the nearest node of its
@@ -104,7 +104,7 @@ def align(
     for way, position in (("name", slice(0, 1)), ("alias", slice(1, None))):
         for node in ranked:
             if key in node.keys[position]:
-                return Joined(node.id, "name" if way == "name" else "alias", 1.0)
+                return AlignedMention(node.id, "name" if way == "name" else "alias", 1.0)
     within = set(near)
     eligible = [
         node
@@ -114,13 +114,13 @@ def align(
         and any(agree(key, other) for other in node.keys)
     ]
     if not eligible:
-        return Joined(None, "new", 0.0)
+        return AlignedMention(None, "new", 0.0)
     similarities = np.stack([node.vector for node in eligible]) @ vector
     best = int(np.argmax(similarities))
     similarity = float(similarities[best])
     if similarity > delta:
-        return Joined(eligible[best].id, "similarity", similarity)
-    return Joined(None, "new", similarity)
+        return AlignedMention(eligible[best].id, "similarity", similarity)
+    return AlignedMention(None, "new", similarity)
 
 
 ALSO = "also known as"

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from engram.core.filter.caps import UNTOUCHED, Pulled, allowed_gain, with_word
+from engram.core.filter.caps import UNTOUCHED, GainBudget, allowed_gain, with_word
 from engram.core.filter.caps import Said as Words
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.kalman import update_supports
@@ -44,7 +44,7 @@ UNSAID = "no longer said"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class FactStatement:
     """One thing said of a fact.
 
     Attributes:
@@ -83,7 +83,7 @@ class Group:
     """Facts that bear on each other, all of one subject and predicate, and what was said of them, in order."""
 
     claims: Sequence[Claim]
-    words: Sequence[Word]
+    words: Sequence[FactStatement]
     functional: bool
 
 
@@ -108,7 +108,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class BeliefMove:
     """What one thing said did to one fact: a row of the audit."""
 
     fact_id: int
@@ -127,12 +127,12 @@ class _Standing:
     """A fact while its group is replayed, and what judges and sources said so far."""
 
     fact: Fact
-    pulled: Pulled = UNTOUCHED
+    pulled: GainBudget = UNTOUCHED
     words: Words = ()
     sources: set[tuple[str, int]] = field(default_factory=set)
 
 
-def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[Move]]:
+def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[BeliefMove]]:
     """What is believed of the facts of these groups, by their ids, and what moved them, in the order of each.
 
     What is withdrawn counts until it is: from there on all is believed as if it had never been said, and a move
@@ -146,7 +146,7 @@ def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[Move]]:
     known, moved = _observe([period.group for period in flat])
     ended = iter(zip(flat, known, moved, strict=True))
     facts: dict[int, Fact] = {}
-    moves: list[Move] = []
+    moves: list[BeliefMove] = []
     for group, periods in held:
         before: Mapping[int, _Standing] = {}
         for period, standings, steps in (next(ended) for _ in periods):
@@ -187,7 +187,7 @@ def _periods(group: Group) -> list[_Period]:
     return found
 
 
-def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], sequence: int) -> list[Move]:
+def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], sequence: int) -> list[BeliefMove]:
     """What a withdrawal did: the belief is replaced by that without it, as by an observation without noise."""
     found = []
     for fact_id, standing in after.items():
@@ -196,7 +196,7 @@ def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], 
             change = fact.belief - was.belief
             up = int(change > 0)
             found.append(
-                Move(fact_id, sequence, up, 0.0, 1.0, change, was.perplexity, fact.perplexity, fact.belief)
+                BeliefMove(fact_id, sequence, up, 0.0, 1.0, change, was.perplexity, fact.perplexity, fact.belief)
             )
     return found
 
@@ -216,7 +216,7 @@ def _leave(group: Group, facts: Mapping[int, Fact]) -> None:
             fact.closed_at, fact.closed_reason = moment, UNSAID
 
 
-def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[Move]]]:
+def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[BeliefMove]]]:
     """What stands of each group's facts after all its words, and what moved them, by the group.
 
     All first words are applied together, then all second ones: no row of the arithmetic depends on another.
@@ -225,9 +225,9 @@ def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[
         {claim.fact_id: _Standing(Fact(claim.fact_id, held_until=claim.valid_to)) for claim in group.claims}
         for group in held
     ]
-    moves: list[list[Move]] = [[] for _ in held]
+    moves: list[list[BeliefMove]] = [[] for _ in held]
     for at in range(max((len(group.words) for group in held), default=0)):
-        rounds: dict[float, list[tuple[int, _Standing, Word, int]]] = {}
+        rounds: dict[float, list[tuple[int, _Standing, FactStatement, int]]] = {}
         for place, (group, facts) in enumerate(zip(held, known, strict=True)):
             if at < len(group.words):
                 word = group.words[at]
@@ -239,7 +239,7 @@ def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[
     return known, moves
 
 
-def _targets(group: Group, word: Word) -> dict[int, int]:
+def _targets(group: Group, word: FactStatement) -> dict[int, int]:
     """Fact -> y of the facts that a word speaks of."""
     named = next((claim for claim in group.claims if claim.fact_id == word.fact_id), None)
     if named is None or word.kind in {SUPERSEDE, CLOSE}:
@@ -254,7 +254,7 @@ def _targets(group: Group, word: Word) -> dict[int, int]:
     return found
 
 
-def _step(rows: Sequence[tuple[_Standing, Word, int]], process_noise: float) -> list[Move]:
+def _step(rows: Sequence[tuple[_Standing, FactStatement, int]], process_noise: float) -> list[BeliefMove]:
     """Move each fact by what is said of it (Eqs. 11-13 with the fact itself as the direction)."""
     if not rows:
         return []
@@ -282,12 +282,12 @@ def _step(rows: Sequence[tuple[_Standing, Word, int]], process_noise: float) -> 
             standing.words = with_word(standing.words, word.who, y)
         fact.belief, fact.perplexity, fact.observations = belief, perplexity, fact.observations + 1
         moves.append(
-            Move(fact.fact_id, word.sequence, y, noise, gain, residual, was, perplexity, belief),
+            BeliefMove(fact.fact_id, word.sequence, y, noise, gain, residual, was, perplexity, belief),
         )
     return moves
 
 
-def _most(standing: _Standing, word: Word, target: int) -> float:
+def _most(standing: _Standing, word: FactStatement, target: int) -> float:
     """The largest gain that is allowed: nothing for a source that repeats itself, a judge's caps for a judge."""
     if word.kind == SOURCE:
         return 0.0 if (word.who, target) in standing.sources else 1.0

@@ -21,7 +21,7 @@ DEVIATIONS = 1.645
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ObjectPeriod:
     """An object with the days for which it is said to hold, ``end`` exclusive; None is an open end.
 
     Attributes:
@@ -77,7 +77,7 @@ class OneAtATime:
         return OneAtATime(single, several)
 
 
-def observed(holdings: Sequence[Holding]) -> OneAtATime:
+def observed(holdings: Sequence[ObjectPeriod]) -> OneAtATime:
     """What one subject's objects of one predicate say; nothing, if there are none."""
     if not holdings:
         return OneAtATime()
@@ -85,7 +85,7 @@ def observed(holdings: Sequence[Holding]) -> OneAtATime:
     return OneAtATime(several=weight) if competing(holdings) else OneAtATime(single=weight)
 
 
-def learn(said: Iterable[tuple[str, Sequence[Holding]]]) -> dict[str, OneAtATime]:
+def learn(said: Iterable[tuple[str, Sequence[ObjectPeriod]]]) -> dict[str, OneAtATime]:
     """The belief of each predicate; ``said`` has an entry per subject and predicate."""
     beliefs: dict[str, OneAtATime] = {}
     for predicate, holdings in said:
@@ -102,7 +102,7 @@ def is_functional(
     return predicate in beliefs and beliefs[predicate].is_functional
 
 
-def competing(holdings: Sequence[Holding]) -> list[list[int]]:
+def competing(holdings: Sequence[ObjectPeriod]) -> list[list[int]]:
     """Groups of places in ``holdings`` that cannot all hold, were the predicate functional.
 
     Two compete if their objects differ and they share more than ``SLACK_DAYS``; what competes with a third through
@@ -129,7 +129,7 @@ def competing(holdings: Sequence[Holding]) -> list[list[int]]:
     return [sorted(group) for group in groups if len({holdings[place].object for place in group}) > 1]
 
 
-def _span(holding: Holding) -> tuple[float, float]:
+def _span(holding: ObjectPeriod) -> tuple[float, float]:
     start = -inf if holding.start is None else float(holding.start)
     end = inf if holding.end is None else float(holding.end)
     if end <= start:

@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ReadableFact:
     """A fact as it is to be read.
 
     Attributes:
@@ -50,7 +50,7 @@ def count_tokens(text: str) -> int:
 
 
 def linearise(
-    statements: Sequence[Statement],
+    statements: Sequence[ReadableFact],
     budget: int | None = None,
     count: Callable[[str], int] = count_tokens,
     known: Sequence[Hashable] = (),
@@ -90,7 +90,7 @@ def linearise(
 
 
 def _price(
-    statement: Statement,
+    statement: ReadableFact,
     lines: dict[str, dict[str, dict[tuple[str, str], list[int]]]],
     numbers: dict[Hashable, int],
     count: Callable[[str], int],

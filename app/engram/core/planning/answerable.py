@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from engram.core.planning.binding import Told, is_about, saying, stems
-from engram.core.planning.question_triples import ANSWER, Triple, compares
+from engram.core.planning.binding import BindingSentence, is_about, saying, stems
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, compares
 from engram.core.ranking.coverage import content_words
 
 LEAST = 0.5
@@ -23,7 +23,9 @@ def missing_names(question: str, names: Iterable[str], texts: Iterable[str]) -> 
     return [name for name in names if not _is_kind(name, question) and f" {' '.join(_plain(name))} " not in there]
 
 
-def is_stated(question: str, triples: Sequence[Triple], names: Sequence[str], read: Sequence[Told]) -> bool:
+def is_stated(
+    question: str, triples: Sequence[QuestionTriple], names: Sequence[str], read: Sequence[BindingSentence]
+) -> bool:
     """Whether a sentence about the subject has a word of the relation that the question asks for.
 
     True where the rules cannot tell: the question compares things, goes through an unknown, or has a long relation.
@@ -43,9 +45,9 @@ def is_stated(question: str, triples: Sequence[Triple], names: Sequence[str], re
 
 def has_answer(
     question: str,
-    triples: Sequence[Triple],
+    triples: Sequence[QuestionTriple],
     names: Sequence[str],
-    read: Sequence[Told],
+    read: Sequence[BindingSentence],
     enough: float | None,
 ) -> bool:
     """Whether what was read may hold the answer.

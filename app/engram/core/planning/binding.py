@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.core.planning.curation import words
-from engram.core.planning.question_triples import ANSWER, Triple
+from engram.core.planning.question_triples import ANSWER, QuestionTriple
 from engram.core.ranking.coverage import content_words
 
 _SAID: Mapping[str, str] = {
@@ -65,7 +65,7 @@ _AFTER, _BEFORE = 12, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BindingSentence:
     """A sentence that may bind; ``names``: in it, as it writes them; ``title``: of its passage."""
 
     sentence_id: int
@@ -84,7 +84,9 @@ class Binding:
     strength: float
 
 
-def bind(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str] = ()) -> Binding | None:
+def bind(
+    triple: QuestionTriple, known: str, told: Sequence[BindingSentence], taken: Collection[str] = ()
+) -> Binding | None:
     """The best binding of the triple's unknown, if a sentence has one.
 
     Args:
@@ -103,7 +105,9 @@ def bind(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str
     return best
 
 
-def binds(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str] = ()) -> float:
+def binds(
+    triple: QuestionTriple, known: str, told: Sequence[BindingSentence], taken: Collection[str] = ()
+) -> float:
     """How well sentences of one passage tell what the triple asks, in [0, 1]; 0 if none is about what is known.
 
     Of an unknown in the middle of a chain that is the strength of the best binding; of what the question itself
@@ -143,7 +147,7 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in content_words(text))
 
 
-def is_about(sentence: Told, known: str) -> bool:
+def is_about(sentence: BindingSentence, known: str) -> bool:
     """Whether the sentence names what is known, or its passage is titled so."""
     wanted = _plain(known)
     if not wanted:
@@ -154,7 +158,7 @@ def is_about(sentence: Told, known: str) -> bool:
 
 
 def _nearest(
-    sentence: Told, said: Collection[str], barred: Collection[str], *, kinds: bool = False
+    sentence: BindingSentence, said: Collection[str], barred: Collection[str], *, kinds: bool = False
 ) -> tuple[str, float] | None:
     """The name nearest to a word that says the relation, and how near, in (0, 1].
 

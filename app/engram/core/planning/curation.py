@@ -19,7 +19,7 @@ _KeyT = TypeVar("_KeyT")
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class CurationResult:
     """What is kept, in order, and for each that is not which way it repeats what.
 
     Attributes:
@@ -31,23 +31,23 @@ class Decided:
     dropped: dict[int, Repeats]
 
 
-def curate(candidates: Sequence[str], there: Iterable[str] = ()) -> Decided:
+def curate(candidates: Sequence[str], there: Iterable[str] = ()) -> CurationResult:
     """Which of the candidates say something that neither those ``there`` nor earlier candidates say.
 
     A text without words says nothing and counts as exact.
     """
-    known = [_Said(text) for text in there]
+    known = [_CuratedText(text) for text in there]
     kept: list[int] = []
     dropped: dict[int, Repeats] = {}
     for at, text in enumerate(candidates):
-        said = _Said(text)
+        said = _CuratedText(text)
         how = _repeats(said, known)
         if how is None:
             kept.append(at)
             known.append(said)
         else:
             dropped[at] = how
-    return Decided(kept, dropped)
+    return CurationResult(kept, dropped)
 
 
 def words(text: str) -> list[str]:
@@ -55,7 +55,7 @@ def words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
-class _Said:
+class _CuratedText:
     __slots__ = ("pairs", "run", "words")
 
     def __init__(self, text: str) -> None:
@@ -66,7 +66,7 @@ class _Said:
         )
 
 
-def _repeats(said: _Said, known: Iterable[_Said]) -> Repeats | None:
+def _repeats(said: _CuratedText, known: Iterable[_CuratedText]) -> Repeats | None:
     if not said.words:
         return "exact"
     found: Repeats | None = None
@@ -80,7 +80,7 @@ def _repeats(said: _Said, known: Iterable[_Said]) -> Repeats | None:
     return found
 
 
-def _overlap(one: _Said, other: _Said) -> float:
+def _overlap(one: _CuratedText, other: _CuratedText) -> float:
     """Jaccard overlap of word pairs, in [0, 1]."""
     shared = len(one.pairs & other.pairs)
     return shared / (len(one.pairs) + len(other.pairs) - shared) if shared else 0.0

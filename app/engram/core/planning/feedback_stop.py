@@ -30,7 +30,7 @@ SMALLEST = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PoolVerdict:
     """What the classifier says of a pool: its features, and the probability that it suffices, in [0, 1]."""
 
     entities: float
@@ -75,10 +75,10 @@ def named(names: Sequence[str], pool: Sequence[str]) -> float:
     return sum(any(f" {name} " in text for text in said) for name in wanted) / len(wanted) if wanted else 1.0
 
 
-def told(entities: float, relevance: float, network: Network) -> Told:
+def told(entities: float, relevance: float, network: Network) -> PoolVerdict:
     """What a network makes of the two features, of which the second is a cosine or a share, in [-1, 1]."""
     (probability,) = network.probability(np.array([[1.0, entities, relevance]]))
-    return Told(entities, relevance, float(probability))
+    return PoolVerdict(entities, relevance, float(probability))
 
 
 def fit_network(

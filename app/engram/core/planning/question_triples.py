@@ -79,7 +79,7 @@ _OWNED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Triple:
+class QuestionTriple:
     """A relation of two things, either of which may be unknown; ``phrase`` asks for it in the question's words.
 
     ``kind`` says what the unknown is, where the question does ("city").
@@ -107,14 +107,14 @@ class Triple:
         return self.subject if self.unknown == self.object else self.object
 
 
-def triples(question: str, names: Sequence[str]) -> list[Triple]:
+def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
     """What a question asks, in the order in which it can be looked up; the last asks for the answer.
 
     Args:
         names: in the question, as it writes them, longest first where one holds another.
     """
     text, spelled = _masked(question, names)
-    found: list[Triple] = []
+    found: list[QuestionTriple] = []
 
     def spell(part: str) -> str:
         return " ".join(_REFERENCE.sub(lambda one: spelled[one[0]], part).split())
@@ -128,7 +128,7 @@ def triples(question: str, names: Sequence[str]) -> list[Triple]:
         ends = (spell(said["term"]), relation, spelled[unknown])
         if kind in ("who", "by"):
             ends = (spelled[unknown], relation, spell(said["term"]))
-        found.append(Triple(*ends, phrase=spell(match[0]), kind=said.get("kind")))
+        found.append(QuestionTriple(*ends, phrase=spell(match[0]), kind=said.get("kind")))
         return " ".join(f"{body[: match.start()]} {unknown} {body[match.end() :]}".split())
 
     while len(found) < MOST_TRIPLES:
@@ -140,7 +140,7 @@ def triples(question: str, names: Sequence[str]) -> list[Triple]:
     return found[:MOST_TRIPLES]
 
 
-def _asked(text: str, made: int, spell: Callable[[str], str]) -> list[Triple]:
+def _asked(text: str, made: int, spell: Callable[[str], str]) -> list[QuestionTriple]:
     """The triples that what is left of the question asks for: of each of two that are compared, or of its last
     term.
     """
@@ -150,25 +150,25 @@ def _asked(text: str, made: int, spell: Callable[[str], str]) -> list[Triple]:
     rest = " ".join(word for word in words if word not in _JOINTS)
     if pair is None:
         terms = list(dict.fromkeys(_REFERENCE.findall(text)))
-        return [Triple(spell(term), rest, ANSWER, spell(text)) for term in terms[:1]]
+        return [QuestionTriple(spell(term), rest, ANSWER, spell(text)) for term in terms[:1]]
     found = []
     for at, term in enumerate((pair["one"], pair["other"]), start=1):
         one = spell(term)
         if owned is not None:
             relation = owned["relation"].removesuffix("s")
             unknown = f"?{made + at}"
-            found.append(Triple(one, relation, unknown, f"{relation} of {one}"))
+            found.append(QuestionTriple(one, relation, unknown, f"{relation} of {one}"))
             one = unknown
-        found.append(Triple(one, rest, ANSWER, f"{one} {rest}"))
+        found.append(QuestionTriple(one, rest, ANSWER, f"{one} {rest}"))
     return sorted(found, key=lambda triple: triple.object == ANSWER)
 
 
-def passed_through(found: Sequence[Triple]) -> int:
+def passed_through(found: Sequence[QuestionTriple]) -> int:
     """How many things a question goes through without naming them: the unknowns of its triples but the answer."""
     return len({one.unknown for one in found if _UNKNOWN.fullmatch(one.unknown)} - {ANSWER})
 
 
-def compares(found: Sequence[Triple]) -> bool:
+def compares(found: Sequence[QuestionTriple]) -> bool:
     """Whether a question asks the same of several things, each of which it names."""
     return passed_through(found) == 0 and sum(one.unknown == ANSWER for one in found) > 1
 

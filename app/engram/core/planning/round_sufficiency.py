@@ -20,7 +20,7 @@ from operator import add
 import numpy as np
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.ranking.ranking_weights import Evidence, Floats, Observation, Prior
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
 from engram.core.ranking.sufficiency import observe, told
 
 FEATURES = ("bias", "entities", "relevance", "own", "covered")
@@ -47,7 +47,7 @@ def _log_odds(probability: float) -> float:
 
 def observed(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], prior: Prior, noise: float, *, known: bool = True
-) -> Observation | None:
+) -> WeightObservation | None:
     """What a verdict says of the pools after the rounds that it judges; None if nothing.
 
     A pool sufficed if it held a sentence of every passage that the verdict supports, see ``sufficiency.told``. The
@@ -58,7 +58,7 @@ def observed(
         noise: R of the verdict.
         known: whether it is known of every sentence that it speaks of in which passage it is.
     """
-    targets, held, said = list(named), set[int](), list[Observation]()
+    targets, held, said = list(named), set[int](), list[WeightObservation]()
     for judged in verdict.rounds:
         held |= set(judged.found)
         if len(judged.features) != len(prior.mean):
@@ -69,9 +69,10 @@ def observed(
     return _mean(said) if said else None
 
 
-def _mean(said: Sequence[Observation]) -> Observation:
+def _mean(said: Sequence[WeightObservation]) -> WeightObservation:
     total = reduce(add, (one.evidence for one in said))
     share = 1.0 / len(said)
-    return Observation(
-        Evidence(total.information * share, total.precision * share), sum(one.surprise for one in said) * share
+    return WeightObservation(
+        WeightEvidence(total.information * share, total.precision * share),
+        sum(one.surprise for one in said) * share,
     )

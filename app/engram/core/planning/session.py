@@ -156,7 +156,7 @@ def loaded_note(stored: Mapping[str, Any]) -> Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Curated:
+class CurationCounts:
     """How many sentences a round looked at and what became of them."""
 
     kept: int = 0
@@ -164,8 +164,8 @@ class Curated:
     near: int = 0
     contained: int = 0
 
-    def __add__(self, other: "Curated") -> "Curated":
-        return Curated(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+    def __add__(self, other: "CurationCounts") -> "CurationCounts":
+        return CurationCounts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ class Round:
         action: what was done, in the planner's word.
         said: in JSON what was made of passages: sub_question, gap, queries, and more of the planner's.
         episodes: of its queries, in their order.
-        curated: see ``Curated``.
+        curated: see ``CurationCounts``.
         enough, covered: of the session after it.
         cost: its own.
         created_at: None before it is stored.
@@ -207,7 +207,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class SessionSummary:
     """A session in a list: what it is and how it ended, without what it found; see ``Round`` and ``Cost``.
 
     Attributes:

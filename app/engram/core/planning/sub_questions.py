@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from engram.core.planning.question_triples import Triple
+from engram.core.planning.question_triples import QuestionTriple
 from engram.core.ranking.coverage import content_words
 
 _ARTICLES = frozenset({"the", "a", "an"})
@@ -109,7 +109,7 @@ def carried_nouns(question: str, names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def fits(triple: Triple, value: str, sentence: str = "") -> bool:
+def fits(triple: QuestionTriple, value: str, sentence: str = "") -> bool:
     """Whether a value is of the kind that a triple asks for, as far as its form tells.
 
     A time has a number. A person has two words that begin with a capital, none of which says a place. The sentence

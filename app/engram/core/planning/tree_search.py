@@ -22,7 +22,7 @@ ROOT = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SearchLimits:
     """How far a search goes (State-Aware RAG, section 3.3 and its appendix).
 
     Attributes:
@@ -43,7 +43,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Node(Generic[StateT]):
+class TreeNode(Generic[StateT]):
     """One state and what rollouts through it were worth.
 
     Attributes:
@@ -81,13 +81,13 @@ class Node(Generic[StateT]):
 class Tree(Generic[StateT]):
     """All nodes by id, and how many rollouts were begun and failed."""
 
-    nodes: tuple[Node[StateT], ...]
+    nodes: tuple[TreeNode[StateT], ...]
     begun: int = 0
     failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class RolloutClaim:
     """A rollout that was begun: try ``action`` at node ``node``; ``rollout`` counts from 0."""
 
     rollout: int
@@ -96,7 +96,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[StateT]):
+class TreeStep(Generic[StateT]):
     """What an action came to: the state after it, and the actions possible there, best first; none is an end."""
 
     action: str
@@ -112,16 +112,16 @@ class Rollout(Generic[StateT]):
         reward: of the last step, in [0, 1]; None where the rollout failed before its end.
     """
 
-    steps: tuple[Step[StateT], ...]
+    steps: tuple[TreeStep[StateT], ...]
     reward: float | None
 
 
-def plant(state: StateT, actions: Sequence[str], limits: Limits) -> Tree[StateT]:
+def plant(state: StateT, actions: Sequence[str], limits: SearchLimits) -> Tree[StateT]:
     """A tree of its root alone; actions beyond the width are never tried."""
-    return Tree((Node(ROOT, None, None, 0, state, tuple(actions)[: limits.width]),))
+    return Tree((TreeNode(ROOT, None, None, 0, state, tuple(actions)[: limits.width]),))
 
 
-def claim(tree: Tree[StateT], limits: Limits, seed: int) -> tuple[Tree[StateT], Claim] | None:
+def claim(tree: Tree[StateT], limits: SearchLimits, seed: int) -> tuple[Tree[StateT], RolloutClaim] | None:
     """Begin a rollout.
 
     Equally promising children are told apart by a draw that depends on the seed and the rollout's number alone.
@@ -144,10 +144,12 @@ def claim(tree: Tree[StateT], limits: Limits, seed: int) -> tuple[Tree[StateT], 
     nodes[at.id] = replace(at, untried=tuple(rest))
     for passed in path(tree, at.id):
         nodes[passed] = replace(nodes[passed], pending=nodes[passed].pending + 1)
-    return replace(tree, nodes=tuple(nodes), begun=tree.begun + 1), Claim(tree.begun, at.id, action)
+    return replace(tree, nodes=tuple(nodes), begun=tree.begun + 1), RolloutClaim(tree.begun, at.id, action)
 
 
-def settle(tree: Tree[StateT], claimed: Claim, rollout: Rollout[StateT], limits: Limits) -> Tree[StateT]:
+def settle(
+    tree: Tree[StateT], claimed: RolloutClaim, rollout: Rollout[StateT], limits: SearchLimits
+) -> Tree[StateT]:
     """Take back what came of a claim.
 
     One that failed backs up nothing. The steps it took before stay, unvisited, so that the next rollout goes on
@@ -170,7 +172,7 @@ def settle(tree: Tree[StateT], claimed: Claim, rollout: Rollout[StateT], limits:
         follows = rollout.steps[number + 1].action if number + 1 < len(rollout.steps) else None
         possible = step.actions[: limits.width] if above.depth + 1 < limits.depth else ()
         untried = tuple(action for action in possible if action != follows)
-        nodes.append(Node(len(nodes), above.id, step.action, above.depth + 1, step.state, untried))
+        nodes.append(TreeNode(len(nodes), above.id, step.action, above.depth + 1, step.state, untried))
         nodes[above.id] = replace(above, children=(*above.children, nodes[-1].id))
         way.append(nodes[-1].id)
     if rollout.reward is None:
@@ -184,11 +186,13 @@ def settle(tree: Tree[StateT], claimed: Claim, rollout: Rollout[StateT], limits:
 
 def wave(
     tree: Tree[StateT],
-    limits: Limits,
+    limits: SearchLimits,
     seed: int,
     together: int,
-    roll: Callable[[Tree[StateT], Claim], Rollout[StateT]],
-    run: Callable[[Callable[[Claim], Rollout[StateT]], Iterable[Claim]], Iterable[Rollout[StateT]]] = map,
+    roll: Callable[[Tree[StateT], RolloutClaim], Rollout[StateT]],
+    run: Callable[
+        [Callable[[RolloutClaim], Rollout[StateT]], Iterable[RolloutClaim]], Iterable[Rollout[StateT]]
+    ] = map,
 ) -> Tree[StateT]:
     """Begin up to ``together`` rollouts, have ``run`` carry them out side by side, and settle them in their order.
 
@@ -201,7 +205,7 @@ def wave(
     Returns:
         The tree after them; the same one if nothing was left to begin.
     """
-    claims: list[Claim] = []
+    claims: list[RolloutClaim] = []
     while len(claims) < together and (begun := claim(tree, limits, seed)) is not None:
         tree, claimed = begun
         claims.append(claimed)
@@ -219,7 +223,7 @@ def path(tree: Tree[StateT], node: int) -> list[int]:
     return way[::-1]
 
 
-def ends(tree: Tree[StateT]) -> list[Node[StateT]]:
+def ends(tree: Tree[StateT]) -> list[TreeNode[StateT]]:
     """Nodes at which a rollout ended, the best first; of equal ones, the one found first."""
     return sorted((node for node in tree.nodes if node.ended), key=lambda node: (-node.mean, node.id))
 
@@ -230,7 +234,7 @@ def best_path(tree: Tree[StateT]) -> list[int]:
     return path(tree, found[0].id) if found else [ROOT]
 
 
-def bound(node: Node[StateT], parent: Node[StateT], exploration: float) -> float:
+def bound(node: TreeNode[StateT], parent: TreeNode[StateT], exploration: float) -> float:
     """Upper confidence bound: mean reward + c sqrt(ln N / n), pending rollouts counted in N and n as worth nothing.
 
     Infinite for a node that no rollout is or was at.
@@ -276,7 +280,7 @@ def from_data(data: Mapping[str, Any], state: Callable[[Any], StateT]) -> Tree[S
     for row in data["nodes"]:
         children.setdefault(row["parent"], []).append(row["id"])
     nodes = tuple(
-        Node(
+        TreeNode(
             row["id"],
             row["parent"],
             row["action"],
@@ -306,8 +310,8 @@ def _open(tree: Tree[StateT]) -> frozenset[int]:
 
 
 def _descend(
-    tree: Tree[StateT], at: Node[StateT], among: frozenset[int], exploration: float, draw: random.Random
-) -> Node[StateT]:
+    tree: Tree[StateT], at: TreeNode[StateT], among: frozenset[int], exploration: float, draw: random.Random
+) -> TreeNode[StateT]:
     """The most promising child of those ``among``."""
     children = [tree.nodes[child] for child in at.children if child in among]
     bounds = [bound(child, at, exploration) for child in children]
@@ -315,7 +319,7 @@ def _descend(
     return draw.choice([child for child, of in zip(children, bounds, strict=True) if of == most])
 
 
-def _check(at: Node[Any], claimed: Claim, rollout: Rollout[Any], limits: Limits) -> None:
+def _check(at: TreeNode[Any], claimed: RolloutClaim, rollout: Rollout[Any], limits: SearchLimits) -> None:
     if not at.pending:
         raise ValueError(f"nothing is pending at node {at.id}")
     if rollout.steps and rollout.steps[0].action != claimed.action:

@@ -47,7 +47,7 @@ the candidate's own probability."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CandidatePool:
     """The first ranking's best passages and what candidates add to them.
 
     Attributes:
@@ -58,15 +58,15 @@ class Pool:
     places: Places
     links: Floats
 
-    def ordered(self, order: Places) -> "Pool":
+    def ordered(self, order: Places) -> "CandidatePool":
         """The same with the candidates in another order, (n,): the places of what is to come first, second, ..."""
         to = np.empty(len(order), dtype=np.intp)
         to[order] = np.arange(len(order))
-        return Pool(to[self.places], self.links[:, order])
+        return CandidatePool(to[self.places], self.links[:, order])
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedEntities:
     """Who names what, of E entities.
 
     Attributes:
@@ -83,7 +83,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SharedWords:
     """Who has which of the question's t words.
 
     Attributes:
@@ -96,7 +96,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointed:
+class GapSimilarities:
     """Cosines of unit vectors.
 
     Attributes:
@@ -146,14 +146,14 @@ def members(passages: NDArray[np.int64], scores: Floats) -> Places:
     return np.lexsort((passages, -scores))[:POOL]
 
 
-def pool(places: Places, named: Named, said: Said, pointed: Pointed) -> Pool:
+def pool(places: Places, named: NamedEntities, said: SharedWords, pointed: GapSimilarities) -> CandidatePool:
     """What every candidate adds to each member."""
     links = np.stack([_links(at, place, named, said, pointed) for at, place in enumerate(places.tolist())])
     links[np.arange(len(places)), places] = 0.0
-    return Pool(places, links)
+    return CandidatePool(places, links)
 
 
-def _links(at: int, place: int, named: Named, said: Said, pointed: Pointed) -> Floats:
+def _links(at: int, place: int, named: NamedEntities, said: SharedWords, pointed: GapSimilarities) -> Floats:
     """Of one member, (n, len(LINKS))."""
     own, title, words = named.named[place], named.titled[place], said.said[place]
     held = np.flatnonzero(own)  # of all entities a passage names few, and only those can be shared with it
@@ -179,7 +179,7 @@ def _share(held: Flags, weight: Floats) -> Floats:
     return np.asarray(held @ weight / total if total > 0 else np.zeros(len(held)))
 
 
-def look(pool: Pool, standing: Floats) -> Floats:
+def look(pool: CandidatePool, standing: Floats) -> Floats:
     """The features of the second look, (n, len(LOOK)).
 
     Args:
@@ -190,7 +190,7 @@ def look(pool: Pool, standing: Floats) -> Floats:
     return np.column_stack([best, standing])
 
 
-def completed(pool: Pool, standing: Floats, weights: Sequence[float] | Floats) -> NDArray[np.int64]:
+def completed(pool: CandidatePool, standing: Floats, weights: Sequence[float] | Floats) -> NDArray[np.int64]:
     """The member that each candidate completes, (n,), as its place in ``places``; -1 for one that completes none.
 
     It is the one to which the candidate adds most by these weights of the links, (len(LINKS),), if that is above 0.

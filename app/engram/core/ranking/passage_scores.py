@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking import complementarity
-from engram.core.ranking.complementarity import Pool
+from engram.core.ranking.complementarity import CandidatePool
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -69,7 +69,7 @@ def passage_scores(
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class HopReach:
     """What one hop reached, sentence by sentence, best first; all arrays are (n,).
 
     Attributes:
@@ -89,7 +89,7 @@ def passage_features(
     similarities: Mapping[int, float],
     lexical: Mapping[int, float],
     timely: Mapping[int, float],
-    hops: Sequence[Reach],
+    hops: Sequence[HopReach],
 ) -> tuple[Ids, Floats]:
     """Passages in id order, (n,), and their features of the first look, (n, k), in the order of ``FIRST_LOOK``.
 
@@ -116,7 +116,7 @@ def passage_features(
     return passages, features
 
 
-def with_second_look(first: Floats, pool: Pool | None, weights: Floats) -> Floats:
+def with_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
     """All features, (n, len(FEATURES)), of candidates with these of the first look.
 
     Args:
@@ -128,7 +128,7 @@ def with_second_look(first: Floats, pool: Pool | None, weights: Floats) -> Float
     return np.column_stack([first, complementarity.look(pool, complementarity.standing(first @ weights))])
 
 
-def _hop_features(passages: Ids, similarity: Floats, hop: Reach) -> Floats:
+def _hop_features(passages: Ids, similarity: Floats, hop: HopReach) -> Floats:
     """(n, len(HOP_FEATURES))."""
     block = np.zeros((len(passages), len(HOP_FEATURES)))
     at = np.searchsorted(passages, hop.passage_ids)

@@ -42,7 +42,7 @@ whether a session's pool is enough after a round (see ``rounds``).
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Believed:
+class PriorIdentity:
     """What a collection's belief is of, and from which prior on, by its fingerprint.
 
     What was learned from one prior says nothing about another.
@@ -66,7 +66,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class WeightEvidence:
     """What verdicts add to a prior; sums of it are evidence too.
 
     Attributes:
@@ -77,17 +77,17 @@ class Evidence:
     information: Floats
     precision: Floats
 
-    def __add__(self, other: "Evidence") -> "Evidence":
-        return Evidence(self.information + other.information, self.precision + other.precision)
+    def __add__(self, other: "WeightEvidence") -> "WeightEvidence":
+        return WeightEvidence(self.information + other.information, self.precision + other.precision)
 
 
-def no_evidence(size: int) -> Evidence:
+def no_evidence(size: int) -> WeightEvidence:
     """The sum over no verdict at all."""
-    return Evidence(np.zeros(size), np.zeros((size, size)))
+    return WeightEvidence(np.zeros(size), np.zeros((size, size)))
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class WeightObservation:
     """What one verdict says of the weights.
 
     Attributes:
@@ -96,12 +96,12 @@ class Observation:
             rival, on average over the supported.
     """
 
-    evidence: Evidence
+    evidence: WeightEvidence
     surprise: float
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CandidateComparison:
     """What a verdict compares: the candidates of an episode that it speaks of.
 
     Attributes:
@@ -133,7 +133,7 @@ def compared(
     prior: Prior,
     noise: float,
     examined: Mapping[int, float] | None = None,
-) -> Comparison | None:
+) -> CandidateComparison | None:
     """What a verdict compares of the ranking of an episode; None if no two ranked passages.
 
     A partial verdict speaks of the passages that it names, any other rejects what it does not name.
@@ -156,15 +156,15 @@ def compared(
         spoken = np.array([passage in targets for passage in ranked])
         features, supported = features[spoken], supported[spoken]
         looked = None if looked is None else looked[spoken]
-    return Comparison(features, supported, noise, looked)
+    return CandidateComparison(features, supported, noise, looked)
 
 
-def observe(comparison: Comparison, prior: Prior) -> Observation | None:
+def observe(comparison: CandidateComparison, prior: Prior) -> WeightObservation | None:
     """What one verdict says: see ``observe_all``."""
     return observe_all([comparison], prior)[0]
 
 
-def observe_all(comparisons: Sequence[Comparison], prior: Prior) -> list[Observation | None]:
+def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> list[WeightObservation | None]:
     """What each verdict says; None if it compares nothing.
 
     Each supported passage is compared with every candidate that is not supported but the ``SPARED`` best: it has to
@@ -177,7 +177,7 @@ def observe_all(comparisons: Sequence[Comparison], prior: Prior) -> list[Observa
     Args:
         prior: where the likelihood is linearised.
     """
-    found: list[Observation | None] = [None] * len(comparisons)
+    found: list[WeightObservation | None] = [None] * len(comparisons)
     alike: dict[int, list[int]] = {}
     for at, one in enumerate(comparisons):
         chosen = int(one.supported.sum())
@@ -191,7 +191,7 @@ def observe_all(comparisons: Sequence[Comparison], prior: Prior) -> list[Observa
     return found
 
 
-def _together(comparisons: Sequence[Comparison], size: int, prior: Prior) -> Iterator[Observation]:
+def _together(comparisons: Sequence[CandidateComparison], size: int, prior: Prior) -> Iterator[WeightObservation]:
     """What verdicts say that compare up to ``size`` candidates each.
 
     With weights e^s of the rivals r, T their sum and μ their weighted mean, a supported passage x of odds o = e^s
@@ -224,10 +224,10 @@ def _together(comparisons: Sequence[Comparison], size: int, prior: Prior) -> Ite
     scales = 1.0 / (np.array([one.noise for one in comparisons]) * supported)
     surprises = (missed.sum(axis=1) / supported).tolist()
     for at, (scale, surprise) in enumerate(zip(scales, surprises, strict=True)):
-        yield Observation(Evidence(information[at] * scale, precision[at] * scale), surprise)
+        yield WeightObservation(WeightEvidence(information[at] * scale, precision[at] * scale), surprise)
 
 
-def posterior(prior: Prior, evidence: Evidence) -> Prior:
+def posterior(prior: Prior, evidence: WeightEvidence) -> Prior:
     """The belief after the evidence, as (mean, precision)."""
     precision = prior.precision + evidence.precision
     return Prior(prior.mean + np.linalg.solve(precision, evidence.information), precision)

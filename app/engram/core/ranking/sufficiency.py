@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.ranking.ranking_weights import Evidence, Floats, Observation, Prior
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
 
 FIRST = 5
 """Passages that the evidence has to be among."""
@@ -191,7 +191,7 @@ def told(
     return 0 if verdict.rejects and verdict.retrieval_success is None else None
 
 
-def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Observation:
+def observe(features: Floats, enough: int, prior: Prior, noise: float) -> WeightObservation:
     """What one verdict says of the weights.
 
     Args:
@@ -210,10 +210,10 @@ def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Observ
     odds = float(features @ prior.mean)
     touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
     curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > EVEN else 0.25
-    evidence = Evidence(
+    evidence = WeightEvidence(
         (enough - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
     )
-    return Observation(evidence, abs(enough - probability(features, prior.mean)))
+    return WeightObservation(evidence, abs(enough - probability(features, prior.mean)))
 
 
 def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdicts: float) -> Prior:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.providers.embedder.int8_weights import BLOCK, Precision, rounded
-from engram.providers.embedder.onnx_messages import FLOAT, INT64, UINT8, Node, Tensor, model
+from engram.providers.embedder.onnx_messages import FLOAT, INT64, UINT8, OnnxNode, Tensor, model
 
 Given = NDArray[Any]
 """Weights in single precision or in whole numbers of eight bits."""
@@ -108,7 +108,7 @@ class _Graph:
         self._shape = shape
         self._weights = weights
         self._precision = precision
-        self.nodes: list[Node] = []
+        self.nodes: list[OnnxNode] = []
         self.given: dict[str, Given] = {}
         self.constants: dict[str, Array] = {}
 
@@ -146,7 +146,7 @@ class _Graph:
             mask = self._add("Unsqueeze", self._add("Cast", "attention_mask", to=FLOAT), self._whole(2))
             # The mean's denominator is a scale, which the normalisation removes.
             vectors = self._add("ReduceSum", self._add("Mul", tokens, mask), self._whole(1), keepdims=0)
-        self.nodes.append(Node("LpNormalization", [vectors], ["embedding"], {"axis": 1, "p": 2}))
+        self.nodes.append(OnnxNode("LpNormalization", [vectors], ["embedding"], {"axis": 1, "p": 2}))
 
     def _attention(self, name: str, tokens: str, bias: str) -> str:
         """softmax(q kᵀ / √(d / heads) + bias) v for each head, put side by side: (b, t, d)."""
@@ -185,7 +185,7 @@ class _Graph:
         given = [values, self._give(f"{name}.numbers", numbers), self._give(f"{name}.scales", scales)]
         attributes = {"N": outputs, "K": inputs, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
         result = f"MatMulNBits.{len(self.nodes)}"
-        self.nodes.append(Node("MatMulNBits", given, [result], attributes, domain="com.microsoft"))
+        self.nodes.append(OnnxNode("MatMulNBits", given, [result], attributes, domain="com.microsoft"))
         return result
 
     def _norm(self, name: str, values: str) -> str:
@@ -200,7 +200,7 @@ class _Graph:
 
     def _add(self, operator: str, *inputs: str, **attributes: int | float | tuple[int, ...]) -> str:
         result = f"{operator}.{len(self.nodes)}"
-        self.nodes.append(Node(operator, inputs, [result], attributes))
+        self.nodes.append(OnnxNode(operator, inputs, [result], attributes))
         return result
 
     def _give(self, name: str, array: Given) -> str:

@@ -28,7 +28,7 @@ Shape = Sequence[int | str]
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxNode:
     """One operator with the names of the tensors that it reads and writes."""
 
     operator: str
@@ -48,7 +48,7 @@ class Tensor:
 
 
 def model(
-    nodes: Iterable[Node],
+    nodes: Iterable[OnnxNode],
     inputs: Iterable[Tensor],
     outputs: Iterable[Tensor],
     given: Iterable[Tensor],
@@ -73,7 +73,7 @@ def model(
     return b"".join((_integer(1, IR_VERSION), _message(7, graph), *imports))
 
 
-def _node(node: Node) -> bytes:
+def _node(node: OnnxNode) -> bytes:
     return b"".join(
         (
             *(_text(1, name) for name in node.inputs),

@@ -4,7 +4,7 @@ A trainer's environment shows the same words as the service does, so that a mode
 be served in the other. ``VERSION`` names them: rounds of sessions keep it.
 """
 
-from engram.core.knowledge.agent_turns import ACTS, TAGS, THOUGHT, Act, Observation
+from engram.core.knowledge.agent_turns import ACTS, TAGS, THOUGHT, Act, AgentObservation
 from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS, Message, cut, quote
 
 VERSION = "2026.1"
@@ -54,7 +54,7 @@ def system(*, insert_only: bool = False) -> str:
     return "\n".join([_TASK, *acts, "", _QUOTED, "", _REPLY])
 
 
-def shown(observation: Observation) -> str:
+def shown(observation: AgentObservation) -> str:
     """What it is told before each turn."""
     memory = [f"Progress: {_progress(observation)}"]
     if observation.note:
@@ -70,7 +70,7 @@ def shown(observation: Observation) -> str:
     return "\n\n".join(parts)
 
 
-def messages(observation: Observation, *, insert_only: bool = False) -> list[Message]:
+def messages(observation: AgentObservation, *, insert_only: bool = False) -> list[Message]:
     """One turn as a conversation: all that it needs is in it, so nothing said before has to be repeated."""
     return [
         {"role": "system", "content": system(insert_only=insert_only)},
@@ -78,7 +78,7 @@ def messages(observation: Observation, *, insert_only: bool = False) -> list[Mes
     ]
 
 
-def _progress(seen: Observation) -> str:
+def _progress(seen: AgentObservation) -> str:
     where = f"document {seen.number} of {seen.documents}" if seen.document is not None else "no document is left"
     offered = ", ".join(f"<{TAGS[act]}>" for act in seen.offered)
     return f"{where}, turn {seen.turn} of {seen.turns}. You may choose {offered}."

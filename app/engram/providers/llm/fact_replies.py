@@ -46,12 +46,12 @@ class _Added(Reply):
     object: _Name
 
 
-class _Fact(_Added):
+class _ExtractedFact(_Added):
     sentence: int
 
 
 class _RelationsReply(Reply):
-    facts: list[_Fact]
+    facts: list[_ExtractedFact]
 
 
 class _MaintenanceReply(Reply):

@@ -35,7 +35,7 @@ class _TransientError(Exception):
         self.retry_after_seconds = retry_after_seconds
 
 
-class Meter(Protocol):
+class CallMeter(Protocol):
     """Counts what calls cost, and may refuse them."""
 
     def check(self) -> None:
@@ -95,7 +95,7 @@ class Llm:
         self._lock = threading.Lock()
         self._usage = Usage()
         self._refused: frozenset[str] = frozenset()
-        self._meter: Meter | None = None
+        self._meter: CallMeter | None = None
         self._whole = self
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class Llm:
         """Close the pooled connections."""
         self._client.close()
 
-    def metered(self, meter: Meter) -> "Llm":
+    def metered(self, meter: CallMeter) -> "Llm":
         """The same client, whose calls ``meter`` counts as well and may refuse; closing it closes both."""
         metered = copy.copy(self)
         metered._meter = meter

@@ -104,7 +104,7 @@ Reply with one JSON object: {{"reasoning": "one sentence", "strict": false, "len
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class NumberedEvidence:
     """Sentences as the model sees them: numbered from 1, within :data:`MAX_EVIDENCE_CHARACTERS`.
 
     ``ids[n - 1]`` is the caller's id of sentence number ``n``; short numbers cost fewer tokens than database
@@ -115,7 +115,7 @@ class Evidence:
     block: str
 
 
-def number_sentences(sentences: Iterable[tuple[int, str]]) -> Evidence:
+def number_sentences(sentences: Iterable[tuple[int, str]]) -> NumberedEvidence:
     """Number the sentences and leave out, from the end, what exceeds the cap.
 
     A first sentence that is too long on its own is cut instead, so that there is always something to judge.
@@ -132,7 +132,7 @@ def number_sentences(sentences: Iterable[tuple[int, str]]) -> Evidence:
         room -= len(line) + 1
         ids.append(identifier)
         lines.append(line)
-    return Evidence(ids=tuple(ids), block="\n".join(lines))
+    return NumberedEvidence(ids=tuple(ids), block="\n".join(lines))
 
 
 def time_constraint(text: str) -> list[Message]:
@@ -140,12 +140,12 @@ def time_constraint(text: str) -> list[Message]:
     return conversation(_TIME, {"text": cut(text)})
 
 
-def sufficiency(question: str, evidence: Evidence) -> list[Message]:
+def sufficiency(question: str, evidence: NumberedEvidence) -> list[Message]:
     """Ask whether the evidence answers the question."""
     return conversation(_SUFFICIENCY, {"evidence": evidence.block, "question": cut(question)})
 
 
-def support(question: str, evidence: Evidence, answer: str | None) -> list[Message]:
+def support(question: str, evidence: NumberedEvidence, answer: str | None) -> list[Message]:
     """Ask which sentences carry the answer; ``answer`` is the one proposed, if any."""
     parts = {"evidence": evidence.block, "question": cut(question)}
     if answer is not None:
@@ -153,7 +153,7 @@ def support(question: str, evidence: Evidence, answer: str | None) -> list[Messa
     return conversation(_SUPPORT, parts)
 
 
-def draft_answer(question: str, evidence: Evidence) -> list[Message]:
+def draft_answer(question: str, evidence: NumberedEvidence) -> list[Message]:
     """Ask for an answer from the evidence alone."""
     return conversation(_ANSWER, {"evidence": evidence.block, "question": cut(question)})
 
@@ -175,19 +175,19 @@ def expansion(method: WordedMethod, question: str) -> list[Message]:
     return conversation(guarded(WORDINGS[method]), {"question": cut(question)})
 
 
-def refinement(question: str, draft: str, evidence: Evidence) -> list[Message]:
+def refinement(question: str, draft: str, evidence: NumberedEvidence) -> list[Message]:
     """Ask for a better question than ``draft``, which found the evidence, to the same end as ``question``."""
     parts = {"evidence": evidence.block, "question": cut(question), "draft": cut(draft)}
     return conversation(guarded(REFINEMENT), parts)
 
 
-def entities(title: str | None, evidence: Evidence) -> list[Message]:
+def entities(title: str | None, evidence: NumberedEvidence) -> list[Message]:
     """Ask for the names in a text."""
     system = f"{fact_prompts.ENTITIES}\n\n{_QUOTED} {_NUMBERED}\n\n{fact_prompts.ENTITIES_REPLY}"
     return conversation(system, {**_titled(title), "evidence": evidence.block})
 
 
-def relations(title: str | None, evidence: Evidence, names: Sequence[str]) -> list[Message]:
+def relations(title: str | None, evidence: NumberedEvidence, names: Sequence[str]) -> list[Message]:
     """Ask what a text says of the names in it."""
     quoted = f"{_QUOTED} {_NUMBERED} {fact_prompts.QUOTED_NAMES}"
     system = f"{fact_prompts.RELATIONS}\n\n{quoted}\n\n{fact_prompts.RELATIONS_REPLY}"
@@ -195,7 +195,7 @@ def relations(title: str | None, evidence: Evidence, names: Sequence[str]) -> li
     return conversation(system, parts)
 
 
-def maintenance(facts: Evidence, correction: str) -> list[Message]:
+def maintenance(facts: NumberedEvidence, correction: str) -> list[Message]:
     """Ask what a correction changes in numbered facts."""
     system = f"{fact_prompts.MAINTENANCE}\n\n{_QUOTED}\n\n{fact_prompts.MAINTENANCE_REPLY}"
     return conversation(system, {"facts": facts.block, "correction": cut(correction)})

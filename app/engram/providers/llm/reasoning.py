@@ -13,13 +13,13 @@ from engram.providers.llm.prompts import Message, conversation, cut, guarded, nu
 from engram.providers.llm.replies import DraftAnswer
 from engram.providers.llm.session_model import Sentences
 from engram.providers.llm.session_prompts import lines
-from engram.providers.llm.tree_replies import Finding, Refined
+from engram.providers.llm.tree_replies import DerivedFinding, Refined
 
 
-def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Sentences) -> Finding:
+def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Sentences) -> DerivedFinding:
     """What follows from the sentences, as far as it brings the answer nearer; without sentences nothing."""
     if not sentences:
-        return Finding("", ())
+        return DerivedFinding("", ())
     evidence = number_sentences(sentences)
     parts = {"evidence": evidence.block, "notes": lines(notes), "question": cut(question)}
     return llm.ask(

@@ -6,16 +6,16 @@ function here that gives both to ``Llm.ask``, which asks once more where the rep
 
 from collections.abc import Sequence
 
-from engram.core.planning.question_triples import Triple
+from engram.core.planning.question_triples import QuestionTriple
 from engram.providers.llm import prompts, session_prompts, session_replies
 from engram.providers.llm.llm_client import Llm
-from engram.providers.llm.session_replies import Gaps, Kept, NextStep, Noted
+from engram.providers.llm.session_replies import Gaps, NextStep, NotedFinding, SelectedSentences
 
 Sentences = Sequence[tuple[int, str]]
 """Sentences by id; those that exceed ``prompts.MAX_EVIDENCE_CHARACTERS`` are left out from the end."""
 
 
-def split(llm: Llm, question: str) -> list[Triple]:
+def split(llm: Llm, question: str) -> list[QuestionTriple]:
     """The facts that a question depends on, in the order in which they can be looked up."""
     return llm.ask("split", session_prompts.split(question), session_replies.read_split)
 
@@ -30,10 +30,10 @@ def gaps(llm: Llm, question: str, facts: Sequence[str], sentences: Sentences) ->
     )
 
 
-def keep(llm: Llm, question: str, sought: str, notes: Sequence[str], sentences: Sentences) -> Kept:
+def keep(llm: Llm, question: str, sought: str, notes: Sequence[str], sentences: Sentences) -> SelectedSentences:
     """Which of the sentences to keep; without sentences nothing is asked."""
     if not sentences:
-        return Kept((), ())
+        return SelectedSentences((), ())
     evidence = prompts.number_sentences(sentences)
     return llm.ask(
         "keep",
@@ -44,7 +44,7 @@ def keep(llm: Llm, question: str, sought: str, notes: Sequence[str], sentences: 
 
 def note(
     llm: Llm, question: str, notes: Sequence[str], sentences: Sentences, sub_question: str, answer: str
-) -> list[Noted]:
+) -> list[NotedFinding]:
     """The notes as they are after a step; without sentences nothing is asked."""
     if not sentences:
         return []

@@ -7,7 +7,7 @@ sessions of one version came to says nothing of the next. Passages and notes are
 from collections.abc import Sequence
 
 from engram.providers.llm.expansion_prompts import Wording
-from engram.providers.llm.prompts import Evidence, Message, conversation, cut, guarded, quote
+from engram.providers.llm.prompts import Message, NumberedEvidence, conversation, cut, guarded, quote
 
 VERSION = "2026.1"
 """Of the wording here; sessions keep which one they went by."""
@@ -89,13 +89,13 @@ def split(question: str) -> list[Message]:
     return conversation(guarded(SPLIT), {"question": cut(question)})
 
 
-def gaps(question: str, facts: Sequence[str], evidence: Evidence) -> list[Message]:
+def gaps(question: str, facts: Sequence[str], evidence: NumberedEvidence) -> list[Message]:
     """Ask what of the facts the evidence settles, whether it suffices, and what to search for next."""
     parts = {"evidence": evidence.block, "facts": lines(facts), "question": cut(question)}
     return conversation(guarded(GAPS), parts)
 
 
-def keep(question: str, sought: str, notes: Sequence[str], evidence: Evidence) -> list[Message]:
+def keep(question: str, sought: str, notes: Sequence[str], evidence: NumberedEvidence) -> list[Message]:
     """Ask which sentences to keep of those that ``sought`` found (Eq. 1)."""
     parts = {
         "evidence": evidence.block,
@@ -106,7 +106,9 @@ def keep(question: str, sought: str, notes: Sequence[str], evidence: Evidence) -
     return conversation(guarded(KEEP), parts)
 
 
-def note(question: str, notes: Sequence[str], evidence: Evidence, sub_question: str, answer: str) -> list[Message]:
+def note(
+    question: str, notes: Sequence[str], evidence: NumberedEvidence, sub_question: str, answer: str
+) -> list[Message]:
     """Ask for the notes as they are after a step (Eq. 2)."""
     parts = {
         "evidence": evidence.block,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engram.core.planning.question_triples import ANSWER, MOST_TRIPLES, Triple
+from engram.core.planning.question_triples import ANSWER, MOST_TRIPLES, QuestionTriple
 from engram.providers.llm.replies import Line, QuestionText, Reply, UnusableReplyError, distinct, read, to_ids
 
 MOST_NOTES = 40
@@ -20,7 +20,7 @@ _Named = Annotated[_Short, Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledUnknown:
     """An unknown and its value, by sentences given by id, one at least."""
 
     mark: str
@@ -32,7 +32,7 @@ class Settled:
 class Gaps:
     """What the evidence settles; ``query``: what to search for next, empty where it suffices."""
 
-    settled: tuple[Settled, ...]
+    settled: tuple[SettledUnknown, ...]
     sufficient: bool
     query: str
 
@@ -47,7 +47,7 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SelectedSentences:
     """The sentences to keep, by id."""
 
     kept: tuple[int, ...]
@@ -55,7 +55,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class NotedFinding:
     """A note, by sentences given by id, one at least."""
 
     text: str
@@ -71,7 +71,7 @@ class NextStep:
     sub_question: str
 
 
-class _Fact(Reply):
+class _NotedFact(Reply):
     subject: _Named
     relation: _Named
     object: _Named
@@ -79,17 +79,17 @@ class _Fact(Reply):
 
 
 class _SplitReply(Reply):
-    triples: list[_Fact]
+    triples: list[_NotedFact]
 
 
-class _Settled(Reply):
+class _SettledReply(Reply):
     mark: _Short
     value: _Named
     cited: list[int]
 
 
 class _GapsReply(Reply):
-    settled: list[_Settled]
+    settled: list[_SettledReply]
     sufficient: bool
     query: QuestionText
 
@@ -115,7 +115,7 @@ class _NotesReply(Reply):
     notes: list[_Note]
 
 
-class _StepReply(Reply):
+class _SessionStepReply(Reply):
     answerable: bool
     sub_question: QuestionText = ""
 
@@ -124,14 +124,14 @@ class _QueriesReply(Reply):
     queries: list[QuestionText]
 
 
-def read_split(text: str) -> list[Triple]:
+def read_split(text: str) -> list[QuestionTriple]:
     """Read the facts; each has an unknown, and the last asks for the answer.
 
     Raises:
         UnusableReplyError: one has none, or none asks for the answer.
     """
     facts = read(_SplitReply, text).triples[:MOST_TRIPLES]
-    found = [Triple(one.subject, one.relation, one.object, one.question) for one in facts]
+    found = [QuestionTriple(one.subject, one.relation, one.object, one.question) for one in facts]
     if not all(_MARK.fullmatch(triple.unknown) for triple in found):
         raise UnusableReplyError("triples: each has a subject or an object that is a mark such as ?1")
     if not any(ANSWER in (triple.subject, triple.object) for triple in found):
@@ -148,11 +148,11 @@ def read_gaps(text: str, ids: Sequence[int]) -> Gaps:
     reply = read(_GapsReply, text)
     if not reply.sufficient and not reply.query:
         raise UnusableReplyError("query: empty although the evidence does not suffice")
-    settled = (Settled(one.mark, one.value, to_ids("cited", one.cited, ids)) for one in reply.settled)
+    settled = (SettledUnknown(one.mark, one.value, to_ids("cited", one.cited, ids)) for one in reply.settled)
     return Gaps(tuple(one for one in settled if one.cites), reply.sufficient, reply.query)
 
 
-def read_kept(text: str, ids: Sequence[int]) -> Kept:
+def read_kept(text: str, ids: Sequence[int]) -> SelectedSentences:
     """Read what to keep; sentences of a contradiction are kept as well."""
     reply = read(_KeptReply, text)
     found = []
@@ -162,13 +162,14 @@ def read_kept(text: str, ids: Sequence[int]) -> Kept:
             raise UnusableReplyError("borne_by: names sentences that are not among those cited")
         found.append(Contradiction(cites, one.about, borne_by))
     kept = [*to_ids("kept", reply.kept, ids), *(sentence for one in found for sentence in one.cites)]
-    return Kept(tuple(dict.fromkeys(kept)), tuple(found))
+    return SelectedSentences(tuple(dict.fromkeys(kept)), tuple(found))
 
 
-def read_notes(text: str, ids: Sequence[int]) -> list[Noted]:
+def read_notes(text: str, ids: Sequence[int]) -> list[NotedFinding]:
     """Read the notes; one that cites nothing is left out, as no sentence states it."""
     notes = [
-        Noted(one.text, to_ids("cited", one.cited, ids), one.contradicts) for one in read(_NotesReply, text).notes
+        NotedFinding(one.text, to_ids("cited", one.cited, ids), one.contradicts)
+        for one in read(_NotesReply, text).notes
     ]
     return [one for one in notes if one.cites][:MOST_NOTES]
 
@@ -179,7 +180,7 @@ def read_step(text: str) -> NextStep:
     Raises:
         UnusableReplyError: the question cannot be answered, and nothing is asked.
     """
-    reply = read(_StepReply, text)
+    reply = read(_SessionStepReply, text)
     if not reply.answerable and not reply.sub_question:
         raise UnusableReplyError("sub_question: empty although answerable is false")
     return NextStep(reply.answerable, reply.sub_question)

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 
-class Meter(Protocol):
+class TokenMeter(Protocol):
     """Someone's budget of tokens."""
 
     def check(self) -> None:
@@ -20,16 +20,16 @@ class Meter(Protocol):
         """So many were read and written."""
 
 
-_meter: ContextVar[Meter | None] = ContextVar("llm-meter", default=None)
+_meter: ContextVar[TokenMeter | None] = ContextVar("llm-meter", default=None)
 
 
-def begin(meter: Meter | None) -> None:
+def begin(meter: TokenMeter | None) -> None:
     """What is done in this context from now on, threads it is handed to included, is on this budget."""
     _meter.set(meter)
 
 
 @contextmanager
-def on(meter: Meter | None) -> Iterator[None]:
+def on(meter: TokenMeter | None) -> Iterator[None]:
     """What the block does is on this budget, as ``begin`` says; for work that is done for another."""
     before = _meter.set(meter)
     try:

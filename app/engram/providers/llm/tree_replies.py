@@ -13,7 +13,7 @@ Checked = Literal["correct", "partial", "incorrect", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DerivedFinding:
     """What follows from evidence, with the ids of the sentences it rests on; an empty text where nothing does."""
 
     text: str
@@ -48,7 +48,7 @@ class _RatingReply(Reply):
     rating: Annotated[float, Field(ge=0.0, le=HIGHEST_RATING, allow_inf_nan=False)]
 
 
-class _StepReply(Reply):
+class _TreeStepReply(Reply):
     relevance: Grade
     sufficiency: Grade
     coherence: Grade
@@ -67,12 +67,12 @@ def read_reworded(text: str) -> str:
     return read(_RewordedReply, text).reworded
 
 
-def read_finding(text: str, ids: Sequence[int]) -> Finding:
+def read_finding(text: str, ids: Sequence[int]) -> DerivedFinding:
     """Read what follows; what is concluded from nothing is not usable."""
     reply = read(_FindingReply, text)
     if reply.conclusion and not reply.cited:
         raise UnusableReplyError("cited: a conclusion rests on at least one sentence")
-    return Finding(reply.conclusion, to_ids("cited", reply.cited, ids) if reply.conclusion else ())
+    return DerivedFinding(reply.conclusion, to_ids("cited", reply.cited, ids) if reply.conclusion else ())
 
 
 def read_refined(text: str, ids: Sequence[int]) -> Refined:
@@ -90,7 +90,7 @@ def read_rating(text: str) -> float:
 
 def read_step_grades(text: str) -> dict[str, Grade]:
     """Read the grades of a step, by criterion."""
-    reply = read(_StepReply, text)
+    reply = read(_TreeStepReply, text)
     return {name: getattr(reply, name) for name in PATH}
 
 

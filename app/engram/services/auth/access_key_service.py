@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class NewAccessKey:
     """A key that was made: the only time that it is seen."""
 
     key: str
@@ -41,7 +41,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class AccessKeyRequest:
     """A key to make.
 
     Attributes:
@@ -69,7 +69,7 @@ class KeysService:
         self._database = database
         self._changed = changed
 
-    def make(self, by: Principal, wanted: Wanted, tenant: str | None = None) -> Made:
+    def make(self, by: Principal, wanted: AccessKeyRequest, tenant: str | None = None) -> NewAccessKey:
         """A new key, of the tenant of whoever makes it; ``tenant``, another one, is for ``LOCAL`` alone.
 
         Raises:
@@ -106,14 +106,14 @@ class KeysService:
         log.info(
             "access key made", by=by.name, tenant=owner, principal=name, key_id=stored.id, scopes=stored.scopes
         )
-        return Made(key, stored)
+        return NewAccessKey(key, stored)
 
     def page(self, by: Principal, after: int, limit: int, tenant: str | None = None) -> list[StoredKey]:
         """Keys of the tenant in the order in which they were made, those after ``after``."""
         with tenancy.of(None), self._database.read() as reader:
             return access_key_rows.page(reader, tenant or by.tenant, after, limit)
 
-    def rotate(self, by: Principal, key_id: int, grace_seconds: float, tenant: str | None = None) -> Made:
+    def rotate(self, by: Principal, key_id: int, grace_seconds: float, tenant: str | None = None) -> NewAccessKey:
         """A key that follows another one, of the same principal; the other counts for so long more.
 
         Raises:
@@ -147,7 +147,7 @@ class KeysService:
             access_key_rows.expire(writer, old.id, grace_seconds)
         self._changed()
         log.info("access key rotated", by=by.name, tenant=old.tenant, key_id=old.id, followed_by=stored.id)
-        return Made(key, stored)
+        return NewAccessKey(key, stored)
 
     def revoke(self, by: Principal, key_id: int, tenant: str | None = None) -> StoredKey:
         """Have a key count no more.
@@ -179,7 +179,7 @@ class KeysService:
             return tenants.every(reader)
 
 
-def _read(wanted: Wanted) -> tuple[str, str, Grants]:
+def _read(wanted: AccessKeyRequest) -> tuple[str, str, Grants]:
     name = _name(wanted.name)
     if name == LOCAL.name:
         raise InvalidRequestError(f"{name!r} is whoever needs no key; choose another name.")

@@ -33,7 +33,7 @@ Found = tuple[Principal | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownKey:
     principal: Principal | None
     until: float
 
@@ -60,7 +60,7 @@ class Authentication:
         self._tokens = tokens
         self._remember_seconds = remember_seconds
         self._clock = clock
-        self._known: dict[bytes, _Known] = {}
+        self._known: dict[bytes, _KnownKey] = {}
         self._forgotten = 0
         self._lock = threading.Lock()
 
@@ -105,7 +105,7 @@ class Authentication:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             if self._forgotten == before:  # else it may have been looked up before what changed
-                self._known[digest] = _Known(principal, until)
+                self._known[digest] = _KnownKey(principal, until)
         return _checked(principal)
 
     def _of_key(self, digest: bytes) -> Found:

@@ -9,7 +9,7 @@ from typing import Literal
 from engram.context import tenancy
 from engram.context.errors import LlmError, QuotaExceededError
 from engram.core.auth.access_keys import LLM
-from engram.providers.llm.token_meter import Meter
+from engram.providers.llm.token_meter import TokenMeter
 from engram.services.auth.scope import LOCAL, Principal
 from engram.storage.auth import tenants
 from engram.storage.auth.tenants import Quotas
@@ -32,7 +32,7 @@ class LlmBudgetError(LlmError):
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class QuotaUsage:
     """How much a tenant has of something, and may have; None: any amount."""
 
     kind: str
@@ -113,7 +113,7 @@ class QuotaService:
             raise too_many_passages(quotas.passages)
         return quotas.passages - passages
 
-    def used(self, principal: Principal) -> list[Used]:
+    def used(self, principal: Principal) -> list[QuotaUsage]:
         """What the principal's tenant may have, and what it has of it."""
         with tenancy.of(None), self._database.read() as reader:
             quotas = Quotas() if principal is LOCAL else tenants.quotas(reader, principal.tenant)
@@ -122,7 +122,7 @@ class QuotaService:
             have = {"passages": passages, "jobs": jobs} | {kind: today.get(kind, 0) for kind in DAILY}
             if quotas.judges is not None:
                 have["judges"] = len(tenants.judges(reader, principal.tenant))
-        return [Used(kind, have[kind], getattr(quotas, kind)) for kind in have]
+        return [QuotaUsage(kind, have[kind], getattr(quotas, kind)) for kind in have]
 
     def admit(self, principal: Principal, judge: str) -> None:
         """See that the tenant may have this judge.
@@ -149,7 +149,7 @@ class QuotaService:
             with self._lock:
                 self._admitted.add(at)
 
-    def meter(self, principal: Principal) -> Meter | None:
+    def meter(self, principal: Principal) -> TokenMeter | None:
         """What the principal's calls of a language model are put on; None where nobody counts."""
         return None if principal is LOCAL else _Budget(self._database, principal, self)
 

@@ -7,7 +7,7 @@ from threading import Lock
 import structlog
 
 from engram.core.auth import token_bucket
-from engram.core.auth.token_bucket import Bucket, Taken
+from engram.core.auth.token_bucket import Bucket, TokenGrant
 from engram.storage.rate_buckets import Buckets
 
 log = structlog.get_logger(__name__)
@@ -30,7 +30,7 @@ class Rates:
         self._here: OrderedDict[str, Bucket] = OrderedDict()
         self._away_until = 0.0
 
-    def take(self, who: str) -> Taken:
+    def take(self, who: str) -> TokenGrant:
         """Count a request of theirs."""
         now = time.monotonic()
         if now >= self._away_until:
@@ -41,7 +41,7 @@ class Rates:
             log.warning("Redis out of reach, rates are counted by each process alone")
         return self._take_here(who, now)
 
-    def _take_here(self, who: str, now: float) -> Taken:
+    def _take_here(self, who: str, now: float) -> TokenGrant:
         with self._lock:
             held, allowed = token_bucket.take(self._here.pop(who, None), now, self.rate, self.burst)
             self._here[who] = held

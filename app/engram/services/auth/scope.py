@@ -8,7 +8,7 @@ from engram.core.auth.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
 from engram.core.filter.judge_names import normalised
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import collections
-from engram.storage.corpus.collections import LOCAL_TENANT, Collection, Held, Opened
+from engram.storage.corpus.collections import LOCAL_TENANT, Collection, Held, OpenedCollection
 from engram.storage.database import Database, Writer
 
 ById = Held
@@ -122,7 +122,7 @@ class Missing(Scope):
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class CollectionOpening:
     """A principal at a collection that is made, if it does not exist, by the first thing that is put into it.
 
     ``room`` is how many passages may be put into it, None for any number.
@@ -132,7 +132,7 @@ class Opening:
     name: str
     room: int | None = None
 
-    def open(self, writer: Writer, encoder: Encoder) -> Opened:
+    def open(self, writer: Writer, encoder: Encoder) -> OpenedCollection:
         """The collection, kept from deletion by this transaction; what is put into it is embedded by ``encoder``.
 
         Raises:
@@ -222,7 +222,7 @@ class AccessService:
             _check(scope, need)
         return scope
 
-    def opening(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Opening:
+    def opening(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> CollectionOpening:
         """The principal at a collection that need not exist yet.
 
         Raises:
@@ -231,7 +231,7 @@ class AccessService:
         allowed = principal.grants.on(name)
         if need is not None and need not in allowed:
             raise forbidden(need, name) if allowed else collections.missing(name)
-        return Opening(principal, name)
+        return CollectionOpening(principal, name)
 
 
 def _check(scope: Scope, need: str | None) -> None:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from engram.context.errors import NotInstalledError
 from engram.importing.converter import Converter
 from engram.importing.documents import Conversion
-from engram.importing.import_limits import Limits
+from engram.importing.import_limits import ConversionLimits
 
 LIBRARIES = ("pypdf", "bs4", "markdown_it", "charset_normalizer", "mammoth", "pptx", "openpyxl")
 
@@ -19,7 +19,7 @@ class DocumentsService:
     """
 
     def __init__(self, *, max_bytes: int, timeout_seconds: float) -> None:
-        self.limits = replace(Limits(), file_bytes=max_bytes, seconds=timeout_seconds)
+        self.limits = replace(ConversionLimits(), file_bytes=max_bytes, seconds=timeout_seconds)
 
     def convert(self, source: str, data: bytes, *, size: int, overlap: int) -> Conversion:
         """Read a document and cut it into passages; no transaction may be open meanwhile.

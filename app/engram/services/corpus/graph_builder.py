@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.triples import Triple
 from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, fitting
 from engram.core.text.temporal import time_constraint
@@ -20,7 +20,7 @@ from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.kind_measurement import measure_kind
 from engram.services.corpus.passage_drafts import (
-    Draft,
+    PassageDraft,
     content_hash_of,
     draft_of,
     expressions_of,
@@ -61,7 +61,7 @@ class _Plan:
     space: int
     lines: list[int]
     versions: dict[str, tuple[int, bytes]]
-    drafts: list[Draft]
+    drafts: list[PassageDraft]
     metadata_only: dict[int, dict[str, Any]]
     terms: dict[str, Counter[str]] = field(default_factory=dict)
     texts: Vectors = field(default_factory=dict)
@@ -82,7 +82,7 @@ class IndexService:
         batch_size: int,
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
-        facts: Constants | None = None,
+        facts: FilterConstants | None = None,
         align: AlignService | None = None,
     ) -> None:
         """Passages give no facts unless ``facts`` says by which noises; ``align`` joins names of theirs."""
@@ -353,13 +353,13 @@ class IndexService:
 
 def _changes(
     plan: _Plan, placed: Mapping[str, int], before: Sequence[StoredSentence], changed: Sequence[int]
-) -> dict[int, fact_learning.Changed]:
+) -> dict[int, fact_learning.PassageChange]:
     """What these passages said and say."""
     said: dict[int, list[str]] = defaultdict(list)
     for sentence in before:
         said[sentence.passage_id].append(sentence.text)
     says = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
-    return {passage: fact_learning.Changed(" ".join(said[passage]), says[passage]) for passage in changed}
+    return {passage: fact_learning.PassageChange(" ".join(said[passage]), says[passage]) for passage in changed}
 
 
 def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

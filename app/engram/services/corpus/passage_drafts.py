@@ -15,7 +15,7 @@ MAX_TIME_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PassageDraft:
     """A staged passage that differs from what is stored.
 
     Attributes:
@@ -38,10 +38,10 @@ def draft_of(
     content_hash: bytes,
     sentences: Sequence[SentenceAnalysis],
     building: KeyBuilding,
-) -> Draft:
+) -> PassageDraft:
     """The draft of a staged body and its analysis, its key text built as ``building`` has it."""
     key = key_text(building, body["title"], body["text"], [sentence.text for sentence in sentences])
-    return Draft(
+    return PassageDraft(
         line, body["id"], body["title"], body["text"], body["metadata"], content_hash, _bounded(sentences), key
     )
 
@@ -62,7 +62,7 @@ def names_of(surfaces: Sequence[str]) -> list[str]:
     return [normalise_entity(surface) for surface in surfaces]
 
 
-def surfaces_of(drafts: Sequence[Draft]) -> dict[str, str]:
+def surfaces_of(drafts: Sequence[PassageDraft]) -> dict[str, str]:
     """Normalised name -> the first surface it was met in."""
     surfaces: dict[str, str] = {}
     for draft in drafts:
@@ -72,12 +72,12 @@ def surfaces_of(drafts: Sequence[Draft]) -> dict[str, str]:
     return surfaces
 
 
-def expressions_of(drafts: Sequence[Draft]) -> set[str]:
+def expressions_of(drafts: Sequence[PassageDraft]) -> set[str]:
     """The time expressions of all sentences."""
     return {s.time_expression for draft in drafts for s in draft.sentences if s.time_expression}
 
 
-def with_llm_times(draft: Draft, llm: Llm) -> Draft:
+def with_llm_times(draft: PassageDraft, llm: Llm) -> PassageDraft:
     """The draft with the times that the language model finds in its sentences, in place of those of the rules."""
     dated = [
         replace(sentence, time_expression=llm.extract_time_constraint(sentence.text))

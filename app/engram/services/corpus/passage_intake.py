@@ -11,13 +11,13 @@ from engram.context.errors import IdempotencyConflictError, NotFoundError
 from engram.core.auth.access_keys import READ
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.quotas import too_many_passages
-from engram.services.auth.scope import LOCAL, Opening, Principal, Scope
+from engram.services.auth.scope import LOCAL, CollectionOpening, Principal, Scope
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.corpus.passage_removal import remove_passage
 from engram.services.jobs.idempotent_jobs import once
 from engram.services.jobs.job_kinds import INGEST
 from engram.storage.corpus import collections, passages, staged_lines
-from engram.storage.corpus.collections import Collection, Opened
+from engram.storage.corpus.collections import Collection, OpenedCollection
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
@@ -28,14 +28,19 @@ log = structlog.get_logger(__name__)
 ABANDONED_AFTER_SECONDS = 600.0
 
 
-class Reception:
+class PassageReception:
     """Passages that are arriving. Nothing is written before the first lines are added, which open the job.
 
     The job counts only once ``finish`` has returned; ``abort`` leaves nothing, a collection made for it included.
     """
 
     def __init__(
-        self, database: Database, encoder: Encoder, opening: Opening, key: str | None, source: str | None = None
+        self,
+        database: Database,
+        encoder: Encoder,
+        opening: CollectionOpening,
+        key: str | None,
+        source: str | None = None,
     ) -> None:
         """``source``: the document whose passages they all are; the job removes its other passages."""
         self._payload = {} if source is None else {"source": source}
@@ -44,7 +49,7 @@ class Reception:
         self._opening = opening
         self._key = key
         self._digest = hashlib.sha256()
-        self._opened: Opened | None = None
+        self._opened: OpenedCollection | None = None
         self._sent = 0
         self.job_id = uuid4()
 
@@ -111,7 +116,7 @@ class Reception:
                 collections.delete_unused(writer, self._opened.collection.id)
         self._opened = None
 
-    def _open(self) -> Opened:
+    def _open(self) -> OpenedCollection:
         if self._opened is None:
             with self._database.write() as writer:
                 opened = self._opening.open(writer, self._encoder)
@@ -135,9 +140,11 @@ class IngestService:
         self._database = database
         self._encoder = encoder
 
-    def receive(self, opening: Opening, key: str | None = None, *, source: str | None = None) -> Reception:
-        """Passages for a collection, which is made if it does not exist; ``source`` as for ``Reception``."""
-        return Reception(self._database, self._encoder, opening, key, source)
+    def receive(
+        self, opening: CollectionOpening, key: str | None = None, *, source: str | None = None
+    ) -> PassageReception:
+        """Passages for a collection, which is made if it does not exist; ``source`` as for ``PassageReception``."""
+        return PassageReception(self._database, self._encoder, opening, key, source)
 
     def discard_abandoned(self) -> int:
         """Forget jobs whose sender vanished with the API process that was receiving them; how many there were."""

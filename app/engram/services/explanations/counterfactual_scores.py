@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from engram.core.filter import influence
 from engram.core.ranking import passage_scores, propagation
-from engram.core.ranking.passage_scores import Reach
+from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import lifts
-from engram.services.retrieval.graph_walk import Hop
-from engram.services.retrieval.retrieval_service import Retrieved
-from engram.storage.explanations.influence_rows import Placed
+from engram.services.retrieval.graph_walk import WalkHop
+from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.storage.explanations.influence_rows import SentencePlace
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class ByFeatures:
         first: weights of the first look.
     """
 
-    def __init__(self, found: Retrieved, placed: Mapping[int, Placed], first: Floats) -> None:
+    def __init__(self, found: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
         self._first = first
         place = {passage: at for at, passage in enumerate(found.ranking.candidates.tolist())}
         self.shown = [passage for passage, _, _ in found.shown if passage in place]
@@ -81,7 +81,7 @@ class ByFeatures:
         order = np.argsort(-effects, axis=0, kind="stable")[:most]
         return list(dict.fromkeys(order.ravel().tolist()))
 
-    def _reach_recalled(self, hop: Hop, scores: Floats, priors: Mapping[int, float]) -> Reach:
+    def _reach_recalled(self, hop: WalkHop, scores: Floats, priors: Mapping[int, float]) -> HopReach:
         """What a hop would have reached where what no entity leads to is reached only by being recalled."""
         rows = hop.candidates
         reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(priors))
@@ -93,7 +93,7 @@ class ByFeatures:
         semantic = np.append(rows.semantic[reached], [new.similarity for new in more])
         values = np.append(scores[reached], np.zeros(len(more)))
         order = propagation.strongest(values, ids, len(ids))
-        return Reach(passages[order], semantic[order], values[order], {})
+        return HopReach(passages[order], semantic[order], values[order], {})
 
     def _recalled(self, values: Floats, priors: Mapping[int, float]) -> Floats:
         total = dict.fromkeys(self.shown, 0.0)
@@ -107,7 +107,7 @@ class ByFeatures:
 class AsPublished:
     """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
 
-    def __init__(self, found: Retrieved) -> None:
+    def __init__(self, found: RetrievalResult) -> None:
         self.shown = [passage for passage, _, _ in found.shown]
         self._found = found
 
@@ -126,8 +126,8 @@ class AsPublished:
         return told
 
 
-def _reach(hop: Hop, scores: Floats) -> Reach:
+def _reach(hop: WalkHop, scores: Floats) -> HopReach:
     """What a hop would have reached with these scores."""
     rows = hop.candidates
     order = propagation.strongest(scores, rows.sentence_ids, len(rows))
-    return Reach(rows.passage_ids[order], rows.semantic[order], scores[order], {})
+    return HopReach(rows.passage_ids[order], rows.semantic[order], scores[order], {})

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from engram.core.filter import influence
 from engram.core.filter import state_replay as core
 from engram.core.filter.caps import comparisons, counted
-from engram.core.filter.state_replay import Step
+from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.question_memory import net_support
-from engram.core.ranking.ranking_weights import Believed, Evidence, Prior, no_evidence
+from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, no_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, heard
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
-from engram.storage.explanations.influence_rows import LoggedTerm, NearQuestion, Touched
+from engram.storage.explanations.influence_rows import LoggedTerm, MovedSentence, NearQuestion
 from engram.storage.feedback_log import replay_history
 from engram.storage.learning import learned_weights
 from engram.storage.learning.question_supports import PastSupport
@@ -98,7 +98,7 @@ class Memories:
         return [influence.scores_with(rows, states, learned_only=self._learned_only) for rows in self._hops]
 
 
-def _loadable(touched: Sequence[Touched]) -> list[int]:
+def _loadable(touched: Sequence[MovedSentence]) -> list[int]:
     """Sentences whose logs are read, in id order: as many as there is room for."""
     room, chosen = LOADED, []
     for row in sorted(touched, key=lambda row: row.steps):
@@ -125,13 +125,13 @@ class Supports:
         self.too_long = sum(question.steps for question in near) > LOADED
         self._gate = gate
         self._near: Sequence[NearQuestion] = near
-        self._steps: dict[int, list[Step]] = {question.id: [] for question in near}
+        self._steps: dict[int, list[ReplayStep]] = {question.id: [] for question in near}
         if near and not self.too_long:
             for step in log_replay.support_steps(reader, focus.collection.id, list(self._steps)):
                 self._steps[step.event.question_id].append(step)
         every = [step for steps in self._steps.values() for step in steps]
         self._question = {step.event.id: step.event.question_id for step in every}
-        self._by_sentence: dict[int, list[Step]] = {}
+        self._by_sentence: dict[int, list[ReplayStep]] = {}
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
         self.placed = log.placed(reader, focus, entities, sorted(self._by_sentence)) if every else {}
@@ -197,7 +197,7 @@ class Supports:
         return [support for support in found if net_support(support.support, support.perplexity) > 0]
 
 
-def _weakness(step: Step) -> tuple[float, int]:
+def _weakness(step: ReplayStep) -> tuple[float, int]:
     return -step.recorded.strength, -step.sequence
 
 
@@ -211,7 +211,7 @@ class Weights:
         too_long: whether the log of what was said for the events' questions is too long to be read.
     """
 
-    def __init__(self, reader: Reader, collection_id: int, believed: Believed, prior: Prior) -> None:
+    def __init__(self, reader: Reader, collection_id: int, believed: PriorIdentity, prior: Prior) -> None:
         self._reader, self._collection_id, self._prior = reader, collection_id, prior
         self.prior = self.mean = prior.mean
         self.events = 0
@@ -262,7 +262,7 @@ class Weights:
             counts = {term.event_id: count for term, count in zip(left, counted(caps), strict=True)}
             for term in of_day:
                 sign = int(term.counted) - int(counts.get(term.event_id, False))
-                gone += Evidence(sign * term.evidence.information, sign * term.evidence.precision)
+                gone += WeightEvidence(sign * term.evidence.information, sign * term.evidence.precision)
         mean: Floats = influence.means_without(self._prior, self._total, [gone])[0]
         return mean
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from engram.services.retrieval.answer_trace import KeyCause, KeyTrace, KeyUnitTrace
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
-from engram.storage.explanations.influence_rows import Brought, LoggedCause, Served
+from engram.storage.explanations.influence_rows import LoggedCause, ServedKey, UnitVerdict
 from engram.storage.retrieval.query_focus import Focus
 
 
@@ -19,9 +19,9 @@ class FoundKeys:
         brought: the verdicts that credit the keys' units most, by passage and unit, best first.
     """
 
-    keys: Sequence[Served] = ()
+    keys: Sequence[ServedKey] = ()
     units: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    brought: Sequence[Brought] = ()
+    brought: Sequence[UnitVerdict] = ()
 
     def traces(self, causes: Mapping[int, LoggedCause]) -> dict[int, KeyTrace]:
         """Passage -> its key, with the verdicts among ``causes``."""

@@ -7,7 +7,7 @@ from itertools import accumulate, islice
 
 from engram.context.errors import NotFoundError
 from engram.core.filter import state_replay as core
-from engram.core.filter.state_replay import Step
+from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import RECALL
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
@@ -40,7 +40,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearningSummary:
     """What a collection learned up to a moment, by the verdicts that still count.
 
     Attributes:
@@ -56,7 +56,7 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class StateWithout:
     """A state as it stands, and as it would stand without a verdict.
 
     Attributes:
@@ -89,7 +89,7 @@ class Preview:
     event_id: int
     judge: str
     status: str
-    states: Sequence[Left]
+    states: Sequence[StateWithout]
     cut: bool
     models: Sequence[str]
 
@@ -100,14 +100,14 @@ class LearnedService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def learned(self, scope: Scope, until: datetime | None, limit: int) -> Learned:
+    def learned(self, scope: Scope, until: datetime | None, limit: int) -> LearningSummary:
         """What the collection had learned by ``until``, None: up to now; ``limit`` memories at most."""
         target = scope.collection.id
         with self._database.snapshot() as reader:
             course = _course(learning_history.spans(reader, target, until, PARTS))
             memories = learning_history.moved(reader, target, until, limit)
         last = course[-1] if course else None
-        return Learned(
+        return LearningSummary(
             verdicts=last.verdicts if last else 0,
             states=last.states if last else 0,
             perplexity=last.perplexity if last else None,
@@ -143,7 +143,9 @@ def _course(spans: Sequence[Span]) -> list[Moment]:
     ]
 
 
-def _left(reader: Reader, collection_id: int, event_id: int, sentences: Sequence[int]) -> tuple[list[Left], bool]:
+def _left(
+    reader: Reader, collection_id: int, event_id: int, sentences: Sequence[int]
+) -> tuple[list[StateWithout], bool]:
     """The states that the event moved, as they are and without it; and whether some were too much to read."""
     names = learning_history.named(reader, collection_id, sentences)
     alive = sorted(names)
@@ -178,12 +180,14 @@ def _left(reader: Reader, collection_id: int, event_id: int, sentences: Sequence
         without = ways.get(event_id, begun.get((sentence, channel), (1.0, 0.0)))
         name = names[sentence]
         states.append(
-            Left(sentence, name.text, name.passage_id, name.title, channel, now[0], without[0], now[1], without[1])
+            StateWithout(
+                sentence, name.text, name.passage_id, name.title, channel, now[0], without[0], now[1], without[1]
+            )
         )
     return states, more or further
 
 
-def _read(steps: Iterable[Step]) -> tuple[list[Step], bool]:
+def _read(steps: Iterable[ReplayStep]) -> tuple[list[ReplayStep], bool]:
     """As many steps as there is room for, those of the last sentence left out if they may be more."""
     read = list(islice(steps, STEPS + 1))
     if len(read) <= STEPS:

@@ -7,7 +7,7 @@ import numpy as np
 from engram.core.ranking.complementarity import LINKS, completed
 from engram.core.ranking.passage_scores import FEATURES
 from engram.services.retrieval.answer_trace import FeatureTrace
-from engram.services.retrieval.retrieval_service import Retrieved
+from engram.services.retrieval.retrieval_service import RetrievalResult
 
 _FIRST_LINK = FEATURES.index(LINKS[0])
 _STANDING = FEATURES.index("standing")
@@ -24,7 +24,7 @@ class Factors:
 UNKNOWN = Factors({}, None)
 
 
-def factors(found: Retrieved) -> dict[int, Factors]:
+def factors(found: RetrievalResult) -> dict[int, Factors]:
     """Passage shown -> the factors of its score; none where features do not rank."""
     ranking = found.ranking
     place = {passage: at for at, passage in enumerate(ranking.candidates.tolist())}

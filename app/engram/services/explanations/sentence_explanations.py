@@ -14,9 +14,9 @@ from engram.services.auth.scope import Scope
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Database
 from engram.storage.explanations import sentence_history
-from engram.storage.explanations.sentence_history import FoundSentence, MoveRow, QuestionSupport
+from engram.storage.explanations.sentence_history import FoundSentence, MemoryMoveRow, QuestionSupport
 from engram.storage.learning import sentence_memories
-from engram.storage.learning.sentence_memories import Standing
+from engram.storage.learning.sentence_memories import StoredMemory
 
 SUPPORTS = 100
 """Questions that are shown of a sentence, those it supports most surely."""
@@ -38,7 +38,7 @@ class ChannelView:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MemoryMove:
     """What one event did to one channel, "task", "time" or "recall".
 
     ``similarity_before`` and ``similarity_after`` are cosines of memory and question as they were then; for
@@ -70,7 +70,7 @@ class SentenceEvent:
     query_id: UUID
     question: str
     applied_at: datetime
-    moves: Sequence[Move]
+    moves: Sequence[MemoryMove]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ class ExplainService:
         self._database = database
         self._encoder = encoder
 
-    def memories(self, scope: Scope, sentences: Sequence[int]) -> dict[int, dict[str, Standing]]:
+    def memories(self, scope: Scope, sentences: Sequence[int]) -> dict[int, dict[str, StoredMemory]]:
         """Sentence -> channel ("task", "time") -> its memory; sentences that do not exist are left out."""
         with self._database.read() as reader:
             found = sentence_memories.standing(reader, scope.collection.id, sentences)
-        states: dict[int, dict[str, Standing]] = {}
+        states: dict[int, dict[str, StoredMemory]] = {}
         for state in found:
             states.setdefault(state.sentence_id, {})[state.channel] = state
         return states
@@ -152,7 +152,7 @@ class ExplainService:
         return vector
 
 
-def _channel(state: Standing, towards: Vector | None) -> ChannelView:
+def _channel(state: StoredMemory, towards: Vector | None) -> ChannelView:
     return ChannelView(
         channel=state.channel,
         perplexity=state.perplexity,
@@ -162,7 +162,7 @@ def _channel(state: Standing, towards: Vector | None) -> ChannelView:
     )
 
 
-def _event(rows: Sequence[MoveRow]) -> SentenceEvent:
+def _event(rows: Sequence[MemoryMoveRow]) -> SentenceEvent:
     first = rows[0]
     return SentenceEvent(
         first.sequence,
@@ -175,11 +175,11 @@ def _event(rows: Sequence[MoveRow]) -> SentenceEvent:
     )
 
 
-def _move(row: MoveRow) -> Move:
+def _move(row: MemoryMoveRow) -> MemoryMove:
     """The audit says what the prediction was, y - residual, and that says all of what the step did along it."""
     before = row.target - row.residual
     recall = row.channel == "recall"
-    return Move(
+    return MemoryMove(
         channel=row.channel,
         target=row.target,
         gain=row.gain,

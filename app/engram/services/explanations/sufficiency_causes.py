@@ -13,13 +13,13 @@ from engram.core.ranking.ranking_weights import Floats
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.explanations.counterfactual_states import Weights
 from engram.services.retrieval.answer_trace import EnoughInfluence, EnoughTrace
-from engram.services.retrieval.retrieval_service import Retrieved
+from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
 
 
 def with_causes(
-    reader: Reader, found: Retrieved, prior: RankingPrior, trace: EnoughTrace, most: int
+    reader: Reader, found: RetrievalResult, prior: RankingPrior, trace: EnoughTrace, most: int
 ) -> EnoughTrace:
     """The trace with the ``most`` verdicts that moved the model's probability most.
 

@@ -29,7 +29,7 @@ from engram.services.retrieval.answer_trace import (
     SentenceInfluence,
     Trace,
 )
-from engram.services.retrieval.retrieval_service import Retrieved
+from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
 from engram.storage.explanations.influence_rows import LoggedCause
@@ -57,7 +57,7 @@ class Influences:
     priors: RankingPriors
     gate: float
 
-    def explained(self, reader: Reader, found: Retrieved, plain: Mapping[int, int], trace: Trace) -> Trace:
+    def explained(self, reader: Reader, found: RetrievalResult, plain: Mapping[int, int], trace: Trace) -> Trace:
         """The trace with the verdicts behind every selected sentence and every passage shown.
 
         Args:
@@ -98,7 +98,7 @@ class _Versions:
         cut: sentences of which verdicts are missing.
     """
 
-    def __init__(self, reader: Reader, found: Retrieved, prior: RankingPrior, gate: float) -> None:
+    def __init__(self, reader: Reader, found: RetrievalResult, prior: RankingPrior, gate: float) -> None:
         focus, walk, target = found.plan.focus, found.walk, found.plan.focus.collection.id
         channels = ("task",) if focus.time_vector is None else ("task", "time")
         movers = log.strongest_movers(reader, target, _concerned(found), channels, SHOWN)
@@ -190,7 +190,7 @@ class _Versions:
         return ranked
 
 
-def _concerned(found: Retrieved) -> list[int]:
+def _concerned(found: RetrievalResult) -> list[int]:
     """The sentences whose verdicts are told first: those selected, and those reached of the passages shown."""
     shown = [passage for passage, _, _ in found.shown]
     concerned = set(found.walk.evidence)
@@ -221,7 +221,7 @@ def _hop(hop: HopTrace, of_sentences: Mapping[int, Effects], causes: Causes, cut
 
 
 def _passages(
-    found: Retrieved,
+    found: RetrievalResult,
     plain: Mapping[int, int],
     versions: _Versions,
     ranked: Mapping[int, Effects],
@@ -259,7 +259,7 @@ def _passages(
     return traces
 
 
-def _untouched(found: Retrieved, plain: Mapping[int, int]) -> list[PassageTrace]:
+def _untouched(found: RetrievalResult, plain: Mapping[int, int]) -> list[PassageTrace]:
     """Of a query that read no memory."""
     scored = factors(found)
     return [

@@ -13,22 +13,22 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal
 
-from engram.core.filter.constants import Constants
-from engram.core.knowledge.beliefs import CONTRADICT, HELD, SOURCE, SUPERSEDE, Fact, Group, Word, replay
+from engram.core.filter.constants import FilterConstants
+from engram.core.knowledge.beliefs import CONTRADICT, HELD, SOURCE, SUPERSEDE, Fact, FactStatement, Group, replay
 from engram.core.knowledge.claims import ALWAYS
 from engram.core.knowledge.fact_paths import Path
 from engram.core.knowledge.linearise import Linearised, linearise
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import normalise_entity
 from engram.services.facts import fact_learning
-from engram.services.facts.agent_memory_index import Ground, Index, Kept
+from engram.services.facts.agent_memory_index import Index, IndexedFact, MemoryGraph
 from engram.services.facts.fact_learning import Origin
-from engram.services.facts.fact_walk import Wanted, begun, days_of, statement, walk
+from engram.services.facts.fact_walk import FactPattern, begun, days_of, statement, walk
 from engram.storage.facts.fact_edges import Edge
 
 AGENT = "agent"
 """Who contradicts and supersedes: the agent whose memory it is."""
-NOISE = Constants(positive=0.5, negative=1.0, process=0.001)
+NOISE = FilterConstants(positive=0.5, negative=1.0, process=0.001)
 """By which the agent's own words count, as published; sources count as they do in the service."""
 FUNCTIONAL = frozenset(
     {
@@ -53,7 +53,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MemorySource:
     """A sentence that says something: its key, and the document that it is of."""
 
     key: int | str
@@ -72,7 +72,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class MemorySearchResult:
     """What a search came to: facts by their places, those that answer first, and these as text."""
 
     text: Linearised
@@ -82,15 +82,15 @@ class Recalled:
 
 
 @dataclass(frozen=True)
-class Memory:
+class AgentMemory:
     """Facts with what was said of them; all of these are known by their places, which never change."""
 
-    sources: tuple[Source, ...] = ()
-    facts: tuple[Kept, ...] = ()
+    sources: tuple[MemorySource, ...] = ()
+    facts: tuple[IndexedFact, ...] = ()
     remarks: tuple[Remark, ...] = ()
     functional: frozenset[str] = field(default=FUNCTIONAL)
 
-    def insert(self, said: Iterable[tuple[Triple, Source]], turn: int) -> tuple["Memory", list[int]]:
+    def insert(self, said: Iterable[tuple[Triple, MemorySource]], turn: int) -> tuple["AgentMemory", list[int]]:
         """With these facts said by these sentences, and the place of each; what is no fact is left out."""
         sources, facts, remarks = list(self.sources), list(self.facts), list(self.remarks)
         at = {fact.identity: place for place, fact in enumerate(facts)}
@@ -106,7 +106,7 @@ class Memory:
             number = numbers[source.key]
             days = (row.valid_from, row.valid_to)
             key = normalise_entity(row.object[1]) if row.kind == "entity" else row.object[0]
-            fact = Kept(
+            fact = IndexedFact(
                 row.subject[1], row.predicate, row.object[1], key, triple.kind, *days, row.confidence, (number,)
             )
             place = at.setdefault(fact.identity, len(facts))
@@ -122,7 +122,7 @@ class Memory:
         changed = replace(self, sources=tuple(sources), facts=tuple(facts), remarks=tuple(remarks))
         return changed, list(dict.fromkeys(found))
 
-    def contradict(self, facts: Iterable[int], turn: int) -> "Memory":
+    def contradict(self, facts: Iterable[int], turn: int) -> "AgentMemory":
         """With these facts spoken against; they are believed less, and stay.
 
         Raises:
@@ -131,7 +131,7 @@ class Memory:
         said = tuple(Remark(turn, "contradict", self._place(fact)) for fact in facts)
         return replace(self, remarks=(*self.remarks, *said))
 
-    def supersede(self, pairs: Iterable[tuple[int, int]], turn: int) -> "Memory":
+    def supersede(self, pairs: Iterable[tuple[int, int]], turn: int) -> "AgentMemory":
         """With the first of each pair ended by the second, on the day on which that begins if it has one.
 
         Raises:
@@ -166,7 +166,7 @@ class Memory:
     @cached_property
     def believed(self) -> dict[int, Fact]:
         """What is believed of each fact, by its place."""
-        words: dict[int, list[Word]] = defaultdict(list)
+        words: dict[int, list[FactStatement]] = defaultdict(list)
         for sequence, remark in enumerate(self.remarks, start=1):
             words[remark.fact].append(self._word(sequence, remark))
         grouped: dict[Hashable, list[int]] = defaultdict(list)
@@ -184,18 +184,18 @@ class Memory:
         ]
         return replay(groups)[0]
 
-    def search(self, query: str, *, edges: int = 2, paths: int = 10, budget: int = 400) -> Recalled:
+    def search(self, query: str, *, edges: int = 2, paths: int = 10, budget: int = 400) -> MemorySearchResult:
         """Paths from what a query names, as the service finds them, and their facts as text within a budget."""
-        wanted = Wanted(question=query, edges=edges, paths=paths, budget=budget)
+        wanted = FactPattern(question=query, edges=edges, paths=paths, budget=budget)
         days = days_of(query)
         begin = begun(wanted, self._index.starts)
-        ranked, _ = walk(Ground(self._index, self._edges, days), begin, wanted, dated=days is not None)
+        ranked, _ = walk(MemoryGraph(self._index, self._edges, days), begin, wanted, dated=days is not None)
         chosen = ranked[:paths]
         places = list(dict.fromkeys(fact - 1 for path in chosen for fact in path.edges))
         text = self.told(places, budget)
         kept = tuple(places[: text.kept])
         whole = tuple(path for path in chosen if all(fact - 1 in kept for fact in path.edges))
-        return Recalled(text, kept, whole, tuple(self._index.surfaces[start] for start in begin.starts))
+        return MemorySearchResult(text, kept, whole, tuple(self._index.surfaces[start] for start in begin.starts))
 
     def summary(self, question: str, budget: int) -> Linearised:
         """All that is held, as far as it fits: first what speaks to the question, then what came last."""
@@ -231,16 +231,17 @@ class Memory:
         return {
             "sources": [[one.key, one.document] for one in self.sources],
             "facts": [
-                [*(getattr(fact, name) for name in Kept.__slots__[:-1]), list(fact.sources)] for fact in self.facts
+                [*(getattr(fact, name) for name in IndexedFact.__slots__[:-1]), list(fact.sources)]
+                for fact in self.facts
             ],
             "remarks": [[one.turn, one.kind, one.fact, one.source, one.by] for one in self.remarks],
         }
 
     @classmethod
-    def loaded(cls, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "Memory":
+    def loaded(cls, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "AgentMemory":
         """The memory that ``stored`` gave."""
         return cls(
-            tuple(Source(*one) for one in stored.get("sources", ())),
+            tuple(MemorySource(*one) for one in stored.get("sources", ())),
             tuple(_kept(*one) for one in stored.get("facts", ())),
             tuple(Remark(*one) for one in stored.get("remarks", ())),
             functional,
@@ -251,7 +252,7 @@ class Memory:
             raise ValueError(f"there is no fact {fact}")
         return fact
 
-    def _word(self, sequence: int, remark: Remark) -> Word:
+    def _word(self, sequence: int, remark: Remark) -> FactStatement:
         fact, moment = self.facts[remark.fact], _BEGINNING + timedelta(seconds=remark.turn)
         noise = NOISE
         who, kind = AGENT, CONTRADICT if remark.kind == "contradict" else SUPERSEDE
@@ -262,7 +263,7 @@ class Memory:
         if remark.by is not None and self.facts[remark.by].valid_from > ALWAYS:
             until = self.facts[remark.by].valid_from
         confidence = fact.confidence if remark.source is not None else 1.0
-        return Word(
+        return FactStatement(
             sequence=sequence,
             fact_id=remark.fact,
             kind=kind,  # type: ignore[arg-type] # one of those above
@@ -285,6 +286,6 @@ class Memory:
         return Index(self.facts)
 
 
-def _kept(*values: Any) -> Kept:
+def _kept(*values: Any) -> IndexedFact:
     *said, sources = values
-    return Kept(**dict(zip(Kept.__slots__, [*said, tuple(sources)], strict=True)))
+    return IndexedFact(**dict(zip(IndexedFact.__slots__, [*said, tuple(sources)], strict=True)))

@@ -15,7 +15,7 @@ from engram.storage.facts.fact_graph import bare
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class IndexedFact:
     """A fact; ``sources`` are numbers of the sentences that say it, from 1.
 
     ``object_key`` is what equal objects share that are no entities; of one that is, its normalised name.
@@ -48,7 +48,7 @@ class Kept:
 class Index:
     """Facts by what they are about; they are known by their places."""
 
-    facts: tuple[Kept, ...]
+    facts: tuple[IndexedFact, ...]
 
     @cached_property
     def entities(self) -> dict[str, int]:
@@ -88,7 +88,7 @@ class Index:
             for place, fact in enumerate(self.facts)
         ]
 
-    def _object(self, fact: Kept) -> Hashable:
+    def _object(self, fact: IndexedFact) -> Hashable:
         if fact.kind == "entity":
             return self.entities[fact.object_key]
         start, found, end = fact.object_key.partition("/")
@@ -147,7 +147,7 @@ class Index:
         return found
 
 
-class Ground:
+class MemoryGraph:
     """A memory, to be walked; ``days``: only facts that can hold on one of them."""
 
     def __init__(self, index: Index, edges: Iterable[Edge], days: tuple[int, int] | None) -> None:

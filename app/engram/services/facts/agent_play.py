@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engram.core.knowledge.agent_turns import Act, Observation, Turn
+from engram.core.knowledge.agent_turns import Act, AgentObservation, AgentTurn
 from engram.core.planning.curation import words
-from engram.services.facts.agent_memory import FUNCTIONAL, Memory, Recalled
-from engram.services.facts.grounding import Document, Grounded
+from engram.services.facts.agent_memory import FUNCTIONAL, AgentMemory, MemorySearchResult
+from engram.services.facts.grounding import GroundedFacts, StreamDocument
 
 MEMORY_TOKENS = 600
 """Of the memory as the agent sees it before each turn, at most."""
@@ -23,9 +23,9 @@ EDGES = 3
 TURNS_EACH = 2
 """Turns for each document by default, two more for the end: one to keep what it says, one to search."""
 
-Insert = Callable[[str, Document], Grounded]
+Insert = Callable[[str, StreamDocument], GroundedFacts]
 """What an inserted text comes to."""
-Update = Callable[[str, Document, Memory], "Change"]
+Update = Callable[[str, StreamDocument, AgentMemory], "Change"]
 """What a correction comes to."""
 
 
@@ -36,7 +36,7 @@ class Change:
     ``wrong`` is None where rules are to tell by what is stated anew.
     """
 
-    grounded: Grounded
+    grounded: GroundedFacts
     wrong: Sequence[int] | None = None
 
 
@@ -59,7 +59,7 @@ class Play:
     turns: int
     at: int = 0
     turn: int = 1
-    memory: Memory = field(default_factory=Memory)
+    memory: AgentMemory = field(default_factory=AgentMemory)
     query: str | None = None
     note: str = ""
     insert_only: bool = False
@@ -91,12 +91,12 @@ class Play:
             turn=stored["turn"],
             query=stored["query"],
             note=stored["note"],
-            memory=Memory.loaded(stored, functional),
+            memory=AgentMemory.loaded(stored, functional),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TurnOutcome:
     """What a turn came to.
 
     Attributes:
@@ -113,7 +113,7 @@ class Outcome:
     contradicted: Sequence[int] = ()
     superseded: Sequence[int] = ()
     unsupported: Sequence[str] = ()
-    found: Recalled | None = None
+    found: MemorySearchResult | None = None
     answer: str | None = None
     cites: Sequence[int] = ()
 
@@ -130,10 +130,10 @@ def begin(question: str, documents: int, *, turns: int | None = None, insert_onl
     return Play(question, documents, most, insert_only=insert_only)
 
 
-def observe(play: Play, document: Document | None) -> Observation:
+def observe(play: Play, document: StreamDocument | None) -> AgentObservation:
     """What the agent sees; ``document`` is the current one, None once the last went by."""
     found = None if play.query is None else searched(play.memory, play.query).text.text
-    return Observation(
+    return AgentObservation(
         question=play.question,
         memory=play.memory.summary(play.question, MEMORY_TOKENS).text,
         found=found,
@@ -148,12 +148,14 @@ def observe(play: Play, document: Document | None) -> Observation:
     )
 
 
-def searched(memory: Memory, query: str) -> Recalled:
+def searched(memory: AgentMemory, query: str) -> MemorySearchResult:
     """What a search of a memory comes to."""
     return memory.search(query, edges=EDGES, budget=SEARCH_TOKENS)
 
 
-def carry_out(play: Play, turn: Turn, document: Document | None, insert: Insert, update: Update) -> Outcome:
+def carry_out(
+    play: Play, turn: AgentTurn, document: StreamDocument | None, insert: Insert, update: Update
+) -> TurnOutcome:
     """What a turn comes to: an insert or an update has the next document go by, a search does not.
 
     Raises:
@@ -164,14 +166,16 @@ def carry_out(play: Play, turn: Turn, document: Document | None, insert: Insert,
     after = replace(play, turn=play.turn + 1, query=None, note="")
     if turn.act == "answer":
         cites = [number for number in turn.cites if 1 <= number <= len(play.memory.sources)]
-        return Outcome(after, answer=turn.content, cites=cites or bearing(play.memory, play.question, turn.content))
+        return TurnOutcome(
+            after, answer=turn.content, cites=cites or bearing(play.memory, play.question, turn.content)
+        )
     if turn.act == "search":
         found = searched(play.memory, turn.content)
         note = "" if found.facts else "The search found nothing: name something that is in the memory."
-        return Outcome(replace(after, query=turn.content, note=note), found=found)
+        return TurnOutcome(replace(after, query=turn.content, note=note), found=found)
     after = replace(after, at=play.at + 1)
     if turn.skips:
-        return Outcome(replace(after, note="The document went by."))
+        return TurnOutcome(replace(after, note="The document went by."))
     if document is None:
         raise ValueError("there is no document to take facts from")
     if turn.act == "insert":
@@ -184,7 +188,7 @@ def missed(play: Play, why: str) -> Play:
     return replace(play, turn=play.turn + 1, note=f"The last reply was no turn: {why}.")
 
 
-def bearing(memory: Memory, question: str, answer: str) -> list[int]:
+def bearing(memory: AgentMemory, question: str, answer: str) -> list[int]:
     """Numbers of the sources that an answer rests on: a path from the question to it, else a fact that names it."""
     wanted = f" {_plain(answer)} "
     found = memory.search(question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
@@ -196,15 +200,15 @@ def bearing(memory: Memory, question: str, answer: str) -> list[int]:
     return list(dict.fromkeys(memory.facts[place].sources[0] for place in naming[:1]))
 
 
-def _inserted(after: Play, turn: int, grounded: Grounded) -> Outcome:
+def _inserted(after: Play, turn: int, grounded: GroundedFacts) -> TurnOutcome:
     memory, facts = after.memory.insert(grounded.said, turn)
     note = f"{len(facts)} facts were kept."
     if grounded.unsupported:
         note += " The document does not say: " + " / ".join(text[:120] for text in grounded.unsupported[:3])
-    return Outcome(replace(after, memory=memory, note=note), facts, unsupported=grounded.unsupported)
+    return TurnOutcome(replace(after, memory=memory, note=note), facts, unsupported=grounded.unsupported)
 
 
-def _updated(after: Play, turn: int, change: Change) -> Outcome:
+def _updated(after: Play, turn: int, change: Change) -> TurnOutcome:
     outcome = _inserted(after, turn, change.grounded)
     memory = outcome.play.memory
     wrong, over = memory.conflicts(outcome.facts)
@@ -222,7 +226,7 @@ def _updated(after: Play, turn: int, change: Change) -> Outcome:
     )
 
 
-def _names(memory: Memory, place: int, wanted: str) -> bool:
+def _names(memory: AgentMemory, place: int, wanted: str) -> bool:
     fact = memory.facts[place]
     return any(wanted in f" {_plain(end)} " for end in (fact.object, fact.subject)) if wanted.strip() else False
 

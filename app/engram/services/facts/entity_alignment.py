@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import structlog
 
-from engram.core.knowledge.alignment import DELTA, Node, agree, align, differ, kind_of, one_thing
+from engram.core.knowledge.alignment import DELTA, CandidateEntity, agree, align, differ, kind_of, one_thing
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge
@@ -21,7 +21,7 @@ from engram.storage.corpus.collections import Collection as Corpus
 from engram.storage.database import Database
 from engram.storage.facts import fact_rows, joined_entities, namesakes
 from engram.storage.facts.fact_graph import OWN
-from engram.storage.facts.namesakes import Known, Pair
+from engram.storage.facts.namesakes import KnownEntity, NamePair
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +33,7 @@ BY_ALIAS, BY_SIMILARITY = "alias", "similarity"
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class ProposedJoin:
     """A name that means an entity: ids and names of both, and by what.
 
     Attributes:
@@ -70,7 +70,7 @@ class AlignService:
         proposed = self._proposed(collection, names, graph_id)
         return self._join(collection, graph_id, proposed) if proposed else 0
 
-    def every(self, scope: Scope, graph_name: str | None = None, *, preview: bool = False) -> list[Proposed]:
+    def every(self, scope: Scope, graph_name: str | None = None, *, preview: bool = False) -> list[ProposedJoin]:
         """Join, or for a preview only tell, what all names of a graph mean, as if each were new.
 
         Raises:
@@ -79,7 +79,7 @@ class AlignService:
         """
         collection = scope.collection
         self._encoder.check(collection)
-        found: list[Proposed] = []
+        found: list[ProposedJoin] = []
         after = 0
         while True:
             with self._database.read() as reader:
@@ -93,7 +93,7 @@ class AlignService:
             found += proposed
             after = max(names)
 
-    def _proposed(self, collection: Corpus, names: Mapping[int, str], graph_id: int) -> list[Proposed]:
+    def _proposed(self, collection: Corpus, names: Mapping[int, str], graph_id: int) -> list[ProposedJoin]:
         """What names mean; no connection is held while they are embedded."""
         if not names:
             return []
@@ -127,12 +127,12 @@ class AlignService:
     def _by_similarity(
         self,
         collection: Corpus,
-        likely: Sequence[Pair],
-        known: Mapping[int, Known],
+        likely: Sequence[NamePair],
+        known: Mapping[int, KnownEntity],
         names: Mapping[int, str],
         graph_id: int,
         done: set[int],
-    ) -> list[Proposed]:
+    ) -> list[ProposedJoin]:
         """The nearest of those around it for each name, if it is near enough.
 
         Of two names that are both new the one of which less is told joins the other.
@@ -153,24 +153,24 @@ class AlignService:
         for mention, nodes in sorted(held.items()):
             told = known[mention]
             candidates = [
-                Node(node, (name,), kind_of(known[node].said), vectors[known[node].surface])
+                CandidateEntity(node, (name,), kind_of(known[node].said), vectors[known[node].surface])
                 for node, name in nodes.items()
             ]
             met = align(names[mention], kind_of(told.said), vectors[told.surface], nodes, candidates, DELTA)
             if met.node is not None:
                 staying = known[met.node]
                 found.append(
-                    Proposed(mention, told.surface, met.node, staying.surface, BY_SIMILARITY, met.similarity)
+                    ProposedJoin(mention, told.surface, met.node, staying.surface, BY_SIMILARITY, met.similarity)
                 )
         return found
 
-    def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[Proposed]) -> int:
+    def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[ProposedJoin]) -> int:
         with having(self._database, collection) as (writer, target):
             there = joined_entities.known(
                 writer, target, [e for one in proposed for e in (one.joining, one.staying)]
             )
             wanted = [
-                joined_entities.Wanted(one.joining, one.staying, JUDGE, one.reason)
+                joined_entities.NewJoin(one.joining, one.staying, JUDGE, one.reason)
                 for one in proposed
                 if {one.joining, one.staying} <= there
             ]
@@ -179,14 +179,16 @@ class AlignService:
         return done
 
 
-def _by_alias(alike: Sequence[Pair], likely: Collection[Pair], known: Mapping[int, Known]) -> list[Proposed]:
+def _by_alias(
+    alike: Sequence[NamePair], likely: Collection[NamePair], known: Mapping[int, KnownEntity]
+) -> list[ProposedJoin]:
     """Names that one entity alone is also known by, one that they are joined to already among them."""
     called: dict[int, set[int]] = defaultdict(set)
     for pair in alike:
         if pair.also and pair.node in known:
             called[pair.mention].add(pair.node)
     return [
-        Proposed(alias, known[alias].surface, node, known[node].surface, BY_ALIAS, 1.0)
+        ProposedJoin(alias, known[alias].surface, node, known[node].surface, BY_ALIAS, 1.0)
         for alias, nodes in sorted(called.items())
         if len({known[node].root for node in nodes}) == 1
         for node in [min(nodes)]
@@ -194,22 +196,22 @@ def _by_alias(alike: Sequence[Pair], likely: Collection[Pair], known: Mapping[in
     ]
 
 
-def _kinds_agree(one: Known, other: Known) -> bool:
+def _kinds_agree(one: KnownEntity, other: KnownEntity) -> bool:
     kinds = {kind_of(one.said), kind_of(other.said)} - {None}
     return len(kinds) < 2
 
 
-def _first(entity: int, known: Mapping[int, Known], names: Mapping[int, str]) -> tuple[int, int, int]:
+def _first(entity: int, known: Mapping[int, KnownEntity], names: Mapping[int, str]) -> tuple[int, int, int]:
     """In the order in which new names stay: of which most is told, then the longest."""
     return -known[entity].facts, -len(names[entity]), entity
 
 
-def _beside(pair: Pair, known: Mapping[int, Known]) -> bool:
+def _beside(pair: NamePair, known: Mapping[int, KnownEntity]) -> bool:
     """Whether one sentence names both: it tells one from the other, as a son from a father called alike."""
     return not known[pair.mention].sentences.isdisjoint(known[pair.node].sentences)
 
 
-def _near(pair: Pair, known: Mapping[int, Known], graph_id: int) -> bool:
+def _near(pair: NamePair, known: Mapping[int, KnownEntity], graph_id: int) -> bool:
     """Whether an entity is in a name's neighbourhood: told of in one place, or both have facts with a third.
 
     A graph of its own is one neighbourhood.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from engram.context.errors import InvalidRequestError, NotFoundError
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.entity_joins import roots
 from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
@@ -16,7 +16,7 @@ from engram.storage.facts import belief_groups, fact_events, fact_rows, joined_e
 class JoinService:
     """Merges and splits entities of facts; each merge is an event of the log."""
 
-    def __init__(self, database: Database, constants: Constants) -> None:
+    def __init__(self, database: Database, constants: FilterConstants) -> None:
         self._database = database
         self._constants = constants
 
@@ -73,7 +73,7 @@ class JoinService:
             return len(wanted)
 
 
-def join(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[joined_entities.Wanted]) -> int:
+def join(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[joined_entities.NewJoin]) -> int:
     """Record joins and have them count, but for those that are one already and those that somebody took apart.
 
     Returns:
@@ -88,7 +88,7 @@ def join(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[joi
         for one in joined_entities.among(writer, collection_id, held)
         if one.undone
     }
-    kept: list[joined_entities.Wanted] = []
+    kept: list[joined_entities.NewJoin] = []
     for one in wanted:
         joining, staying = root[one.joining], root[one.staying]
         if joining == staying or {frozenset((one.joining, one.staying)), frozenset((joining, staying))} & apart:

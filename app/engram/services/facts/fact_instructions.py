@@ -5,8 +5,8 @@ from dataclasses import replace
 from engram.context.errors import LlmNotConfiguredError
 from engram.providers.llm import Llm, triple_of
 from engram.services.auth.scope import Scope
-from engram.services.facts.fact_search import FactSearch, Wanted
-from engram.services.facts.fact_service import Applied, Correction, FactsService, Stated
+from engram.services.facts.fact_search import FactPattern, FactSearch
+from engram.services.facts.fact_service import AppliedEvent, Correction, FactsService, StatedFact
 
 SEEN = 40
 """Paths of facts that the model is shown, those nearest to what the instruction names."""
@@ -23,7 +23,7 @@ class InstructService:
 
     def carry_out(
         self, scope: Scope, instruction: str, *, judge: str, key: str, graph: str | None = None
-    ) -> list[Applied]:
+    ) -> list[AppliedEvent]:
         """Apply what an instruction changes, once under its key: what the model said first.
 
         What the instruction contradicts is contradicted, and nothing is removed; what it states, the judge states.
@@ -40,12 +40,14 @@ class InstructService:
         done = self._facts.repeated(scope, judge=judge, key=key, instruction=instruction, graph_name=graph)
         if done:
             return done
-        wanted = Wanted(
+        wanted = FactPattern(
             question=instruction, graph=graph, edges=2, paths=SEEN, budget=SEEN_TOKENS, include_closed=True
         )
         seen = self._search.search(scope, wanted).facts
         known = list(seen.values())
         said = self._llm.maintain_facts([(row.subject, row.predicate, row.object) for row in known], instruction)
-        added = [Stated(replace(triple_of(one, instruction, 0), confidence=1.0), instruction) for one in said.add]
+        added = [
+            StatedFact(replace(triple_of(one, instruction, 0), confidence=1.0), instruction) for one in said.add
+        ]
         correction = Correction(instruction, graph, added, [known[place].id for place in said.remove])
         return self._facts.correct(scope, correction, judge=judge, key=key)

@@ -8,7 +8,7 @@ way it came about: a revocation and an erasure are a replay without some of it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.beliefs import SOURCE_NOISE, replay
 from engram.core.knowledge.claims import ALWAYS, NEVER, Days
 from engram.core.knowledge.triples import Triple
@@ -17,7 +17,7 @@ from engram.providers.language import normalise_entity
 from engram.storage.database import Writer
 from engram.storage.facts import belief_groups, fact_graph, fact_rows, predicates, stale_sources
 from engram.storage.facts.belief_groups import Key
-from engram.storage.facts.fact_graph import OWN, Said
+from engram.storage.facts.fact_graph import OWN, SourcedFact
 
 MAX_TEXT = 300
 """Characters of an object that is no entity; what is longer is no fact but a story."""
@@ -35,13 +35,13 @@ class Origin:
     statement_id: int | None = None
 
 
-def as_source(constants: Constants) -> Constants:
+def as_source(constants: FilterConstants) -> FilterConstants:
     """By what a source counts for which nothing is set; what a new judge states counts less."""
     noise = SOURCE_NOISE / constants.standing
     return replace(constants, positive=noise, negative=noise)
 
 
-def said_by(triple: Triple, origin: Origin, noise: Constants) -> Said | None:
+def said_by(triple: Triple, origin: Origin, noise: FilterConstants) -> SourcedFact | None:
     """A triple as it is stored; None if it is none: nothing is left of a name, or it is too long."""
     subject, predicate = normalise_entity(triple.subject), " ".join(triple.predicate.casefold().split())
     named = normalise_entity(triple.object)
@@ -58,7 +58,7 @@ def said_by(triple: Triple, origin: Origin, noise: Constants) -> Said | None:
         if triple.kind == "entity"
         else belief_groups.object_key(triple.kind, triple.object, _days(triple), named)
     )
-    return Said(
+    return SourcedFact(
         subject=(subject, triple.subject),
         predicate=predicate,
         object=(key, triple.object),
@@ -85,7 +85,7 @@ def _days(triple: Triple) -> Days | None:
 
 
 def add(
-    writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]
+    writer: Writer, collection_id: int, graph_id: int, said: Sequence[SourcedFact]
 ) -> tuple[list[int], dict[int, str]]:
     """Have these be said; the fact of each, in the given order, and the entities that are new, with their names."""
     if not said:
@@ -102,7 +102,7 @@ def of_sentences(
     collection_id: int,
     spoken: Mapping[int, tuple[int, Sequence[Triple]]],
     losing: Iterable[int],
-    noise: Constants,
+    noise: FilterConstants,
 ) -> dict[int, str]:
     """Make what sentences say exactly this; the entities that are new, with their names.
 
@@ -144,14 +144,16 @@ def facts_of(writer: Writer, collection_id: int, sentences: Sequence[int]) -> se
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class PassageChange:
     """The text of a passage, with its title, as it was and as it is."""
 
     before: str
     after: str
 
 
-def leave(writer: Writer, collection_id: int, changed: Mapping[int, Changed], removed: Sequence[int]) -> set[int]:
+def leave(
+    writer: Writer, collection_id: int, changed: Mapping[int, PassageChange], removed: Sequence[int]
+) -> set[int]:
     """Have sentences that passages no longer have say nothing from now on; the facts that this bears on.
 
     Called before the sentences are removed. Facts keep what they said, as words of the past: what nobody else says

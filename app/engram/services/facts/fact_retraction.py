@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError, NotFoundError
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.beliefs import HELD, Fact, Group, replay
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
@@ -19,10 +19,10 @@ from engram.storage.facts import (
     merged_graphs,
     stale_sources,
 )
-from engram.storage.facts.fact_events import StoredEvent
-from engram.storage.facts.fact_revocations import Criteria
+from engram.storage.facts.fact_events import StoredFactEvent
+from engram.storage.facts.fact_revocations import FactEventFilter
 
-__all__ = ["Criteria", "WithdrawService", "Withdrawn"]
+__all__ = ["FactEventFilter", "FactRetraction", "WithdrawService"]
 
 JOINS = "merge"
 MOST = 10_000
@@ -32,7 +32,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class BeliefChange:
     """A fact of which something else is believed: mean before and after."""
 
     fact_id: int
@@ -41,7 +41,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class FactRetraction:
     """What a revocation comes to.
 
     Attributes:
@@ -52,22 +52,22 @@ class Withdrawn:
         changed: those that move most.
     """
 
-    event: StoredEvent | None
+    event: StoredFactEvent | None
     kinds: Mapping[str, int]
     facts: int
     doubted: int
     believed: int
-    changed: Sequence[Changed]
+    changed: Sequence[BeliefChange]
 
 
 class WithdrawService:
     """Revokes what judges said of facts, by who said it and when."""
 
-    def __init__(self, database: Database, constants: Constants) -> None:
+    def __init__(self, database: Database, constants: FilterConstants) -> None:
         self._database = database
         self._constants = constants
 
-    def revoke(self, scope: Scope, event_id: int) -> StoredEvent:
+    def revoke(self, scope: Scope, event_id: int) -> StoredFactEvent:
         """Have an event count no more: what is believed is then as if it had never come.
 
         Of an assertion, its sentences go, and facts that nobody else states. With a merged graph goes what it
@@ -86,7 +86,7 @@ class WithdrawService:
             raise NotFoundError(f"There is no event {event_id} in the log of facts.")
         return event
 
-    def preview(self, scope: Scope, criteria: Criteria, graph_name: str | None = None) -> Withdrawn:
+    def preview(self, scope: Scope, criteria: FactEventFilter, graph_name: str | None = None) -> FactRetraction:
         """What a revocation of all that match would change; nothing is changed.
 
         Raises:
@@ -110,8 +110,8 @@ class WithdrawService:
         return _told(None, found, before, replay(left)[0])
 
     def revoke_all(
-        self, scope: Scope, criteria: Criteria, graph_name: str | None = None, *, judge: str, key: str | None
-    ) -> Withdrawn:
+        self, scope: Scope, criteria: FactEventFilter, graph_name: str | None = None, *, judge: str, key: str | None
+    ) -> FactRetraction:
         """Revoke all that match, once under its key, as one event: revoking that has them count again.
 
         Raises:
@@ -151,25 +151,28 @@ class WithdrawService:
             return _told(event, found, before, belief_groups.stored(writer, target, facts))
 
 
-def _check(criteria: Criteria) -> None:
+def _check(criteria: FactEventFilter) -> None:
     if criteria.since is not None and criteria.before is not None and criteria.since >= criteria.before:
         raise InvalidRequestError("'from' must come before 'to'.")
 
 
-def _matching(found: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+def _matching(found: Sequence[StoredFactEvent]) -> Sequence[StoredFactEvent]:
     if len(found) > MOST:
         raise InvalidRequestError(f"More than {MOST} match; revoke them by shorter spans of time.")
     return found
 
 
-def _groups(reader: Reader, target: int, found: Sequence[StoredEvent]) -> list[Group]:
+def _groups(reader: Reader, target: int, found: Sequence[StoredFactEvent]) -> list[Group]:
     facts = {event.fact_id for event in found if event.fact_id is not None}
     return belief_groups.groups(reader, target, belief_groups.keys_of(reader, target, facts))
 
 
 def _told(
-    event: StoredEvent | None, found: Sequence[StoredEvent], before: Mapping[int, Fact], after: Mapping[int, Fact]
-) -> Withdrawn:
+    event: StoredFactEvent | None,
+    found: Sequence[StoredFactEvent],
+    before: Mapping[int, Fact],
+    after: Mapping[int, Fact],
+) -> FactRetraction:
     moved = [
         (was, now)
         for fact, was in before.items()
@@ -178,16 +181,16 @@ def _told(
     fell = sum(was.belief >= HELD > now.belief for was, now in moved)
     rose = sum(now.belief >= HELD > was.belief for was, now in moved)
     moved.sort(key=lambda pair: (-abs(pair[1].belief - pair[0].belief), pair[0].fact_id))
-    changed = [Changed(was.fact_id, was.belief, now.belief) for was, now in moved[:SHOWN]]
+    changed = [BeliefChange(was.fact_id, was.belief, now.belief) for was, now in moved[:SHOWN]]
     kinds = Counter(one.kind for one in found)
-    return Withdrawn(event, dict(sorted(kinds.items())), len(moved), fell, rose, changed)
+    return FactRetraction(event, dict(sorted(kinds.items())), len(moved), fell, rose, changed)
 
 
 def _state(fact: Fact) -> tuple[float, bool, int]:
     return fact.belief, fact.closed_at is None, fact.held_until
 
 
-def _take_back(writer: Writer, target: int, found: Sequence[StoredEvent]) -> list[int]:
+def _take_back(writer: Writer, target: int, found: Sequence[StoredFactEvent]) -> list[int]:
     """Have events count no more, with what came along with them; what they are about is as if they had never come.
 
     Returns:

@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.fact_paths import Path
-from engram.core.knowledge.linearise import Statement, linearise
+from engram.core.knowledge.linearise import ReadableFact, linearise
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_transaction import graph_of
-from engram.services.facts.fact_walk import SAME_NAMES, Wanted, begun, days_of, statement, walk
+from engram.services.facts.fact_walk import SAME_NAMES, FactPattern, begun, days_of, statement, walk
 from engram.storage.database import Database, Reader
 from engram.storage.facts import fact_edges, fact_rows
-from engram.storage.facts.fact_edges import Allowed, Edge, Near
-from engram.storage.facts.fact_rows import FactRow, SourceRow, Told
+from engram.storage.facts.fact_edges import Edge, EdgeFilter, Near
+from engram.storage.facts.fact_rows import BelievedFact, FactRow, SourceRow
 
-__all__ = ["FactSearch", "Found", "FoundPath", "Wanted", "days_of"]
+__all__ = ["FactPattern", "FactSearch", "FactSearchResult", "FoundPath", "days_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class FoundPath:
 
 
 @dataclass(slots=True)
-class Found:
+class FactSearchResult:
     """What a search came to.
 
     Attributes:
@@ -54,7 +54,7 @@ class FactSearch:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def search(self, scope: Scope, wanted: Wanted) -> Found:
+    def search(self, scope: Scope, wanted: FactPattern) -> FactSearchResult:
         """Paths that speak to what is wanted, their facts, and these as lines with citations.
 
         Raises:
@@ -72,7 +72,7 @@ class FactSearch:
             names = dict(begin.names)
             if ids:
                 names |= {entity: row.surface for entity, row in fact_rows.entities(reader, target, ids).items()}
-            allowed = Allowed(
+            allowed = EdgeFilter(
                 wanted.as_of,
                 wanted.min_belief,
                 days,
@@ -88,7 +88,7 @@ class _Tables:
 
     reader: Reader
     collection_id: int
-    allowed: Allowed
+    allowed: EdgeFilter
 
     def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
         return fact_edges.around(self.reader, self.collection_id, entities, self.allowed, most, read)
@@ -101,13 +101,13 @@ def _shown(
     names: Mapping[int, str],
     ranked: Sequence[Path],
     edges: dict[int, Edge],
-    wanted: Wanted,
-) -> Found:
+    wanted: FactPattern,
+) -> FactSearchResult:
     """The best paths whose facts fit into the budget, as text."""
     chosen = ranked[: wanted.paths]
     ids = list(dict.fromkeys(fact for path in chosen for fact in path.edges))
     said = fact_rows.told(reader, target, ids, wanted.as_of)
-    found = Found({one: names[one] for one in starts if one in names})
+    found = FactSearchResult({one: names[one] for one in starts if one in names})
     found.beliefs = {fact: one.belief for fact, one in said.items()}
     told = [fact for fact in ids if fact in said]
     text = linearise([_read(said[fact], edges[fact]) for fact in told], wanted.budget)
@@ -127,6 +127,6 @@ def _cited(source: SourceRow) -> tuple[int | None, int | None]:
     return source.sentence_id, source.statement_id
 
 
-def _read(told: Told, edge: Edge) -> Statement:
+def _read(told: BelievedFact, edge: Edge) -> ReadableFact:
     fact = told.fact
     return statement((fact.subject, fact.predicate, fact.object), edge, told.belief, _cited(told.source))

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from engram.context.errors import InvalidRequestError, NotFoundError
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.beliefs import CLOSE, CONTRADICT
 from engram.core.knowledge.claims import ALWAYS
 from engram.core.knowledge.triples import Triple
@@ -19,13 +19,13 @@ from engram.services.facts.fact_transaction import Author, begun
 from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import fact_events, fact_graph, fact_rows
-from engram.storage.facts.fact_events import StoredEvent
+from engram.storage.facts.fact_events import StoredFactEvent
 from engram.storage.facts.fact_graph import OWN
 from engram.storage.facts.fact_rows import FactRow
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedFact:
     """A fact that a caller states; ``sentence`` is how the source says it, by default the triple itself."""
 
     triple: Triple
@@ -38,10 +38,10 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedEvent:
     """An event as it counts, and the facts that it states or speaks of."""
 
-    event: StoredEvent
+    event: StoredFactEvent
     facts: Sequence[int]
 
 
@@ -74,35 +74,37 @@ class Correction:
 
     instruction: str
     graph: str | None
-    added: Sequence[Stated] = ()
+    added: Sequence[StatedFact] = ()
     wrong: Sequence[int] = ()
 
 
 class FactsService:
     """Takes in what is said of facts, and takes it back."""
 
-    def __init__(self, database: Database, language: Language, constants: Constants, align: AlignService) -> None:
+    def __init__(
+        self, database: Database, language: Language, constants: FilterConstants, align: AlignService
+    ) -> None:
         self._database = database
         self._language = language
         self._constants = constants
         self._align = align
 
-    def read(self, title: str | None, text: str) -> list[Stated]:
+    def read(self, title: str | None, text: str) -> list[StatedFact]:
         """What a text says, by the rules of extraction."""
         (sentences,) = self._language.analyse_passages([PassageText(title, text)])
-        return [Stated(triple, sentences[triple.sentence].text) for triple in extract_facts(title, sentences)]
+        return [StatedFact(triple, sentences[triple.sentence].text) for triple in extract_facts(title, sentences)]
 
     def state(
         self,
         scope: Scope,
-        stated: Sequence[Stated],
+        stated: Sequence[StatedFact],
         *,
         source: str,
         graph_name: str | None = None,
         key: str | None = None,
         fingerprint: Any = None,
         passage_id: int | None = None,
-    ) -> Applied:
+    ) -> AppliedEvent:
         """Have a source state facts, each with the sentence that says it.
 
         Args:
@@ -123,7 +125,7 @@ class FactsService:
             author = Author.source(scope, source, fact_learning.as_source(self._constants), key, body)
             known = author.repeated(writer, target)
             if known is not None:
-                return Applied(known, _stated_by(writer, target, known))
+                return AppliedEvent(known, _stated_by(writer, target, known))
             if passage_id is not None and _passage_of(writer, target, source) != passage_id:
                 raise PassageGoneError(f"The passage {source!r} was deleted meanwhile.")
             applied, new = _state(writer, target, author, stated, graph_name)
@@ -132,7 +134,7 @@ class FactsService:
 
     def stated_before(
         self, scope: Scope, *, source: str, graph_name: str | None, key: str | None, fingerprint: Any
-    ) -> Applied | None:
+    ) -> AppliedEvent | None:
         """What the same request came to when it was made under this key before; None if it was not.
 
         Raises:
@@ -141,9 +143,9 @@ class FactsService:
         author = Author.source(scope, source, self._constants, key, _asked((), source, graph_name, fingerprint))
         with self._database.read() as reader:
             known = author.repeated(reader, scope.collection.id)
-            return None if known is None else Applied(known, _stated_by(reader, scope.collection.id, known))
+            return None if known is None else AppliedEvent(known, _stated_by(reader, scope.collection.id, known))
 
-    def revise(self, scope: Scope, revisions: Sequence[Revision], *, judge: str, key: str) -> list[Applied]:
+    def revise(self, scope: Scope, revisions: Sequence[Revision], *, judge: str, key: str) -> list[AppliedEvent]:
         """Apply what a judge says of facts, all of it or nothing.
 
         Raises:
@@ -160,7 +162,7 @@ class FactsService:
 
     def repeated(
         self, scope: Scope, *, judge: str, key: str, instruction: str, graph_name: str | None
-    ) -> list[Applied]:
+    ) -> list[AppliedEvent]:
         """What an instruction came to when it was given under this key before.
 
         Raises:
@@ -172,7 +174,7 @@ class FactsService:
             author = Author.of(reader, scope, said_by, self._constants, key, [said_by[0], instruction, graph_name])
             return _repeated(reader, target, author)
 
-    def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[Applied]:
+    def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[AppliedEvent]:
         """Apply what an instruction comes to: what it states is stated by the judge, and counts as a source's word.
 
         Raises:
@@ -198,14 +200,14 @@ class FactsService:
         return done
 
 
-def _asked(stated: Sequence[Stated], source: str, graph_name: str | None, fingerprint: Any) -> list[Any]:
+def _asked(stated: Sequence[StatedFact], source: str, graph_name: str | None, fingerprint: Any) -> list[Any]:
     """What a statement is told from another by."""
     return [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
 
 
 def _state(
-    writer: Writer, target: int, author: Author, stated: Sequence[Stated], graph_name: str | None
-) -> tuple[Applied, dict[int, str]]:
+    writer: Writer, target: int, author: Author, stated: Sequence[StatedFact], graph_name: str | None
+) -> tuple[AppliedEvent, dict[int, str]]:
     """Have a source state facts; what came of it, and the entities that are new, with their names.
 
     A source that is called as a passage is that passage: what both say is said once, and goes with it.
@@ -224,10 +226,10 @@ def _state(
             raise InvalidRequestError(_why_not(one))
         rows.append(row)
     facts, new = fact_learning.add(writer, target, graph_id, rows)
-    return Applied(event, facts), new
+    return AppliedEvent(event, facts), new
 
 
-def _why_not(stated: Stated) -> str:
+def _why_not(stated: StatedFact) -> str:
     first, last = stated.triple.valid_from, stated.triple.valid_to
     if first is not None and last is not None and first >= last:
         return f"{stated.words!r} ends before it begins: 'valid_from' must come before 'valid_to'."
@@ -242,7 +244,7 @@ def _passage_of(reader: Reader, target: int, source: str) -> int | None:
 
 def _revise(
     writer: Writer, target: int, author: Author, revisions: Sequence[Revision], first: int = 0
-) -> list[Applied]:
+) -> list[AppliedEvent]:
     named = {one.fact_id for one in revisions} | {one.by for one in revisions if one.by is not None}
     facts = fact_rows.rows(writer, target, named)
     missing = sorted(named - facts.keys())
@@ -261,7 +263,7 @@ def _revise(
             valid_until=_until(one, facts),
             reason=(one.reason or "closed") if one.action == CLOSE else one.reason,
         )
-        done.append(Applied(event, [one.fact_id]))
+        done.append(AppliedEvent(event, [one.fact_id]))
     fact_learning.settle_facts(writer, target, {one.fact_id for one in revisions})
     return done
 
@@ -278,14 +280,14 @@ def _until(one: Revision, facts: Mapping[int, FactRow]) -> int | None:
     return one.until
 
 
-def _repeated(reader: Reader, target: int, author: Author) -> list[Applied]:
+def _repeated(reader: Reader, target: int, author: Author) -> list[AppliedEvent]:
     """The events that the same request brought before, all of one transaction."""
-    done: list[Applied] = []
+    done: list[AppliedEvent] = []
     while (known := author.at(len(done)).repeated(reader, target)) is not None:
         facts = [known.fact_id] if known.fact_id is not None else _stated_by(reader, target, known)
-        done.append(Applied(known, facts))
+        done.append(AppliedEvent(known, facts))
     return done
 
 
-def _stated_by(reader: Reader, target: int, event: StoredEvent) -> list[int]:
+def _stated_by(reader: Reader, target: int, event: StoredFactEvent) -> list[int]:
     return fact_graph.said_by_statements(reader, target, fact_events.given_by(reader, target, event.id))

@@ -10,14 +10,14 @@ from typing import Any
 from uuid import uuid4
 
 from engram.context.errors import IdempotencyConflictError, NotFoundError
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_learning import as_source
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.facts import fact_events, fact_graph
-from engram.storage.facts.fact_events import NewEvent, StoredEvent
+from engram.storage.facts.fact_events import NewFactEvent, StoredFactEvent
 from engram.storage.facts.fact_graph import OWN
 from engram.storage.feedback_log import fact_standings
 from engram.storage.learning import judges
@@ -71,7 +71,7 @@ class Author:
     """
 
     judge: str
-    constants: Constants
+    constants: FilterConstants
     key: str | None
     digest: bytes
     principal: str
@@ -82,7 +82,7 @@ class Author:
         reader: Reader,
         scope: Scope,
         judge: tuple[str, bool],
-        constants: Constants,
+        constants: FilterConstants,
         key: str | None,
         body: Any,
     ) -> "Author":
@@ -101,7 +101,7 @@ class Author:
         return cls(name, counts, key, _digest(body), scope.principal.name)
 
     @classmethod
-    def source(cls, scope: Scope, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
+    def source(cls, scope: Scope, name: str, constants: FilterConstants, key: str | None, body: Any) -> "Author":
         """Of a source, of which nothing is set, as it may be called like a judge."""
         return cls(name, constants, key, _digest(body), scope.principal.name)
 
@@ -113,7 +113,7 @@ class Author:
         """For one of several events of one request."""
         return replace(self, key=None if self.key is None else f"{self.key}#{place}")
 
-    def repeated(self, reader: Reader, collection_id: int) -> StoredEvent | None:
+    def repeated(self, reader: Reader, collection_id: int) -> StoredFactEvent | None:
         """The event that the same request brought before.
 
         Raises:
@@ -126,14 +126,14 @@ class Author:
 
     def append(
         self, writer: Writer, collection_id: int, graph_id: int, kind: str, confidence: float = 1.0, **more: Any
-    ) -> StoredEvent:
+    ) -> StoredFactEvent:
         """Append an event."""
         constants = self.constants
         surety = confidence * constants.standing
         return fact_events.append(
             writer,
             collection_id,
-            NewEvent(
+            NewFactEvent(
                 graph_id=graph_id,
                 kind=kind,
                 judge=self.judge,

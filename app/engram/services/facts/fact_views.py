@@ -8,20 +8,29 @@ from engram.services.auth.scope import Scope
 from engram.services.facts.fact_transaction import graph_of
 from engram.storage.database import Database
 from engram.storage.facts import belief_groups, fact_edges, fact_rows, predicates
-from engram.storage.facts.fact_edges import Allowed
-from engram.storage.facts.fact_rows import EntityRow, FactRow, MoveRow, SourceRow
+from engram.storage.facts.fact_edges import EdgeFilter
+from engram.storage.facts.fact_rows import EntityRow, FactMoveRow, FactRow, SourceRow
 from engram.storage.facts.predicates import Predicate
 
-__all__ = ["EntityRow", "FactRow", "MoveRow", "Neighbourhood", "Predicate", "ShowService", "Shown", "SourceRow"]
+__all__ = [
+    "EntityRow",
+    "FactMoveRow",
+    "FactRow",
+    "FactView",
+    "Neighbourhood",
+    "Predicate",
+    "ShowService",
+    "SourceRow",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FactView:
     """A fact with its sources and all that moved it, in order."""
 
     fact: FactRow
     sources: Sequence[SourceRow]
-    history: Sequence[MoveRow]
+    history: Sequence[FactMoveRow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,7 @@ class ShowService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def fact(self, scope: Scope, fact_id: int) -> Shown:
+    def fact(self, scope: Scope, fact_id: int) -> FactView:
         """A fact with its history and its causes.
 
         Raises:
@@ -53,7 +62,7 @@ class ShowService:
                 raise NotFoundError(f"There is no fact {fact_id} in collection {scope.collection.name!r}.")
             groups = belief_groups.groups(reader, target, belief_groups.keys_of(reader, target, [fact_id]))
             bearing = [claim.fact_id for group in groups for claim in group.claims]
-            return Shown(
+            return FactView(
                 fact,
                 fact_rows.sources(reader, target, [fact_id]),
                 fact_rows.moves(reader, target, fact_id, bearing),
@@ -79,7 +88,7 @@ class ShowService:
             root = entity.stands_for or entity.id
             joined = fact_rows.members(reader, target, [root])
             others = fact_rows.entities(reader, target, [root, *joined])
-            near = fact_edges.around(reader, target, [root], Allowed(), most).edges
+            near = fact_edges.around(reader, target, [root], EdgeFilter(), most).edges
             facts = fact_rows.rows(reader, target, [edge.id for entity, edge in near if entity == root])
             return Neighbourhood(
                 entity,

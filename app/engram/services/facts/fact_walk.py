@@ -1,7 +1,7 @@
 """Walking a graph of facts: which names a question may mean, what leads on from them, and what is worth reading.
 
-A walk goes over whatever gives it edges (``Ground``): the tables of the service, or the memory of one agent. So an
-agent that is trained on the one finds in the other what it found there.
+A walk goes over any ``WalkGraph``: the tables of the service, or the memory of one agent. An agent that is trained on
+its memory therefore finds the same facts in the service.
 """
 
 import re
@@ -14,7 +14,7 @@ from engram.core.knowledge import fact_paths
 from engram.core.knowledge.beliefs import HELD
 from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.core.knowledge.fact_paths import Link, Path, Web
-from engram.core.knowledge.linearise import Statement
+from engram.core.knowledge.linearise import ReadableFact
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import normalise_entity
 from engram.providers.language.name_words import FUNCTION_WORDS
@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w[\w'’.&-]*|[()]", re.UNICODE)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FactPattern:
     """What is searched for: a question, entities, or a pattern of a fact; at least one of them.
 
     Attributes:
@@ -70,7 +70,7 @@ class Wanted:
     budget: int = 600
 
 
-class Ground(Protocol):
+class WalkGraph(Protocol):
     """What a walk goes over."""
 
     def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
@@ -79,7 +79,7 @@ class Ground(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class WalkStart:
     """Where a walk starts.
 
     Attributes:
@@ -93,7 +93,7 @@ class Begun:
     asked: Sequence[frozenset[str]]
 
 
-def begun(wanted: Wanted, find: Callable[[Sequence[str]], Sequence[Start]]) -> Begun:
+def begun(wanted: FactPattern, find: Callable[[Sequence[str]], Sequence[Start]]) -> WalkStart:
     """Where to start: at what is named, the longest names first; ``find`` gives entities of normalised names.
 
     A question that is all in lower case is looked through a second time, where nothing else was found.
@@ -105,7 +105,7 @@ def begun(wanted: Wanted, find: Callable[[Sequence[str]], Sequence[Start]]) -> B
         found = longest(wanted, find(lowered)) if lowered else []
     starts = list(dict.fromkeys([*ids, *(start.entity_id for start in found)]))[:STARTS]
     used = {start.name for start in found if start.entity_id in starts}
-    return Begun(
+    return WalkStart(
         starts,
         {start.entity_id: start.surface for start in reversed(found)},
         asked_terms(words_beside(wanted.question or "", used)),
@@ -123,7 +123,7 @@ def days_of(question: str) -> tuple[int, int] | None:
     )
 
 
-def names_of(wanted: Wanted) -> tuple[list[str], list[int]]:
+def names_of(wanted: FactPattern) -> tuple[list[str], list[int]]:
     """Normalised names that may be meant, and ids of entities."""
     names = [name for name in wanted.entities if isinstance(name, str)]
     names += [name for name in (wanted.subject, wanted.object) if name is not None]
@@ -143,7 +143,7 @@ def runs(question: str, *, lower: bool = False) -> Iterable[str]:
                 yield normalise_entity(text)
 
 
-def longest(wanted: Wanted, found: Sequence[Start]) -> list[Start]:
+def longest(wanted: FactPattern, found: Sequence[Start]) -> list[Start]:
     """What is meant: no name within a longer one that was found, and exact names first."""
     exact = {start.name for start in found if start.exact}
     said = {normalise_entity(name) for name in wanted.entities if isinstance(name, str)}
@@ -167,7 +167,9 @@ def words_beside(question: str, names: Iterable[str]) -> list[str]:
     return re.findall(r"\w[\w'’-]*", folded)
 
 
-def walk(ground: Ground, begun: Begun, wanted: Wanted, *, dated: bool) -> tuple[list[Path], dict[int, Edge]]:
+def walk(
+    ground: WalkGraph, begun: WalkStart, wanted: FactPattern, *, dated: bool
+) -> tuple[list[Path], dict[int, Edge]]:
     """The best paths, and all edges that were read; ``dated``: days are asked for, and the edges hold then."""
     edges: dict[int, Edge] = {}
     web = Web()
@@ -196,7 +198,9 @@ def walk(ground: Ground, begun: Begun, wanted: Wanted, *, dated: bool) -> tuple[
     return fact_paths.interleaved(_matching(ended, edges, begun.starts, wanted) if pattern else ended), edges
 
 
-def _matching(found: Iterable[Path], edges: dict[int, Edge], starts: Sequence[int], wanted: Wanted) -> list[Path]:
+def _matching(
+    found: Iterable[Path], edges: dict[int, Edge], starts: Sequence[int], wanted: FactPattern
+) -> list[Path]:
     """Facts that fit the pattern: begin at its subject, end at its object."""
     object_ = None if wanted.object is None else normalise_entity(wanted.object)
     kept = []
@@ -238,11 +242,11 @@ class _Links:
         return Link(edge.id, begin, end, belief, edge.closed and not self._dated, met)
 
 
-def statement(said: tuple[str, str, str], edge: Edge, belief: float, source: Hashable) -> Statement:
+def statement(said: tuple[str, str, str], edge: Edge, belief: float, source: Hashable) -> ReadableFact:
     """A fact as it is to be read: with when it held where that is known, and a word where it is doubted or over."""
     notes = (_span(edge), "doubted" if belief < HELD else "", "over" if edge.closed else "")
     when = ", ".join(filter(None, notes))
-    return Statement(*said, source, when)
+    return ReadableFact(*said, source, when)
 
 
 def _span(edge: Edge) -> str:

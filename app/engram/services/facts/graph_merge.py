@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.services.auth.scope import Scope
 from engram.services.facts import entity_merge, fact_learning
 from engram.services.facts.entity_alignment import AlignService
@@ -12,16 +12,16 @@ from engram.services.facts.fact_learning import ROWS
 from engram.services.facts.fact_transaction import Author, begun, graph_of
 from engram.storage.database import Database, Writer
 from engram.storage.facts import belief_groups, fact_events, fact_graph, joined_entities, merged_graphs
-from engram.storage.facts.fact_events import StoredEvent
+from engram.storage.facts.fact_events import StoredFactEvent
 from engram.storage.facts.fact_graph import OWN
-from engram.storage.facts.merged_graphs import Spoken, Statement
+from engram.storage.facts.merged_graphs import StatedEvent, StatedSentence
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
     """What a merge came to: its event, and what it brought along that was not there."""
 
-    event: StoredEvent
+    event: StoredFactEvent
     facts: Sequence[int]
     sentences: int
     verdicts: int
@@ -35,7 +35,7 @@ class AdoptService:
     an empty graph, the same is believed of them. Facts compete by the predicates of the graph that they come to.
     """
 
-    def __init__(self, database: Database, constants: Constants, align: AlignService) -> None:
+    def __init__(self, database: Database, constants: FilterConstants, align: AlignService) -> None:
         self._database = database
         self._constants = constants
         self._align = align
@@ -71,7 +71,7 @@ class AdoptService:
         return adopted_now
 
 
-def _told(writer: Writer, target: int, event: StoredEvent) -> Adopted:
+def _told(writer: Writer, target: int, event: StoredFactEvent) -> Adopted:
     sentences = fact_events.given_by(writer, target, event.id)
     brought = fact_events.find_many(writer, target, merged_graphs.parts(writer, target, [event.id]))
     merges = sum(one.kind == "merge" for one in brought)
@@ -79,10 +79,10 @@ def _told(writer: Writer, target: int, event: StoredEvent) -> Adopted:
     return Adopted(event, sorted(facts), len(sentences), len(brought) - merges, merges)
 
 
-def _adopt(writer: Writer, target: int, event: StoredEvent, source: int) -> dict[int, str]:
+def _adopt(writer: Writer, target: int, event: StoredFactEvent, source: int) -> dict[int, str]:
     """Copy all that is said, page by page; entities join and facts are believed anew in the end."""
     facts: list[int] = []
-    words: list[Statement | Spoken] = []
+    words: list[StatedSentence | StatedEvent] = []
     while page := merged_graphs.facts_after(writer, target, source, facts[-1] if facts else 0, ROWS):
         facts += page
         words += merged_graphs.statements(writer, target, page, event.graph_id)
@@ -90,12 +90,12 @@ def _adopt(writer: Writer, target: int, event: StoredEvent, source: int) -> dict
     words.sort(key=lambda word: word.sequence)
     sequences = [word.sequence for word in words]
     places = dict(zip(sequences, fact_graph.next_places(writer, len(words)), strict=True))
-    stated = [word for word in words if isinstance(word, Statement)]
+    stated = [word for word in words if isinstance(word, StatedSentence)]
     new: dict[int, str] = {}
     for start in range(0, len(stated), ROWS):
         new |= _state(writer, target, event, stated[start : start + ROWS], places)
     here = merged_graphs.twins(writer, target, facts, event.graph_id)
-    said = {word.event_id: places[word.sequence] for word in words if isinstance(word, Spoken)}
+    said = {word.event_id: places[word.sequence] for word in words if isinstance(word, StatedEvent)}
     if said:
         merged_graphs.repeat(writer, target, event.id, event.graph_id, said, here)
     _join(writer, target, event, source)
@@ -104,7 +104,7 @@ def _adopt(writer: Writer, target: int, event: StoredEvent, source: int) -> dict
 
 
 def _state(
-    writer: Writer, target: int, event: StoredEvent, stated: Sequence[Statement], places: Mapping[int, int]
+    writer: Writer, target: int, event: StoredFactEvent, stated: Sequence[StatedSentence], places: Mapping[int, int]
 ) -> dict[int, str]:
     """Have sentences of the other graph be stated here; the entities that are new, with their names."""
     sentences = {one.statement_id: one for one in stated}
@@ -119,14 +119,14 @@ def _state(
     return new
 
 
-def _join(writer: Writer, target: int, event: StoredEvent, source: int) -> None:
+def _join(writer: Writer, target: int, event: StoredFactEvent, source: int) -> None:
     """Have entities be one here that are one there, but for those that somebody took apart here."""
     told = merged_graphs.joined(writer, target, source)
     named = joined_entities.named(
         writer, target, event.graph_id, {name for one in told for name in (one.joining, one.staying)}
     )
     wanted = [
-        joined_entities.Wanted(
+        joined_entities.NewJoin(
             named[one.joining], named[one.staying], one.judge, origin_id=one.event_id, part_of=event.id
         )
         for one in told

@@ -14,7 +14,7 @@ from engram.core.planning.curation import curate, words
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.providers.language.facts import extract_facts
 from engram.providers.language.name_words import FUNCTION_WORDS
-from engram.services.facts.agent_memory import Source
+from engram.services.facts.agent_memory import MemorySource
 
 NEAR = 0.6
 """Share of an inserted sentence's content words from which on a sentence of the document is where it is from."""
@@ -24,7 +24,7 @@ Reader = Callable[[str | None, Sequence[SentenceAnalysis]], list[Triple]]
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class StreamDocument:
     """A document of the stream.
 
     Attributes:
@@ -41,16 +41,16 @@ class Document:
         """All of it."""
         return " ".join(text for _, text in self.sentences)
 
-    def source(self, ordinal: int) -> Source:
+    def source(self, ordinal: int) -> MemorySource:
         """One of its sentences."""
-        return Source(self.sentences[ordinal][0], self.key)
+        return MemorySource(self.sentences[ordinal][0], self.key)
 
 
 @dataclass(frozen=True, slots=True)
-class Grounded:
+class GroundedFacts:
     """Facts with the sentences that say them, and what was inserted that no sentence says."""
 
-    said: Sequence[tuple[Triple, Source]]
+    said: Sequence[tuple[Triple, MemorySource]]
     unsupported: Sequence[str]
 
 
@@ -59,7 +59,7 @@ def by_rules(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[T
     return extract_facts(title, sentences)
 
 
-def grounded(text: str, document: Document, language: Language, read: Reader = by_rules) -> Grounded:
+def grounded(text: str, document: StreamDocument, language: Language, read: Reader = by_rules) -> GroundedFacts:
     """What is inserted of a document, as facts.
 
     Args:
@@ -67,7 +67,7 @@ def grounded(text: str, document: Document, language: Language, read: Reader = b
         read: what reads facts; called once for all sentences that stand in the document, and once for each other.
     """
     if not document.sentences:
-        return Grounded([], [text])
+        return GroundedFacts([], [text])
     own = [sentence for _, sentence in document.sentences]
     passages = [PassageText(document.title, document.text, tuple(own)), PassageText(document.title, text)]
     whole, inserted = language.analyse_passages(passages)
@@ -92,7 +92,7 @@ def grounded(text: str, document: Document, language: Language, read: Reader = b
         said += [(triple, document.source(at)) for triple in borne]
         if not borne:
             unsupported.append(sentence.text)
-    return Grounded(said, unsupported)
+    return GroundedFacts(said, unsupported)
 
 
 def origin(said: str, sentences: Sequence[str]) -> int | None:

@@ -6,43 +6,43 @@ model: it names the end of the best path, and knows neither yes nor no.
 
 from collections.abc import Iterable
 
-from engram.core.knowledge.agent_turns import NOTHING, Turn
+from engram.core.knowledge.agent_turns import NOTHING, AgentTurn
 from engram.core.planning.curation import words
 from engram.providers.language import Language, PassageText, normalise_entity
 from engram.providers.language.entity_names import title_entities
-from engram.services.facts.agent_memory import Memory
+from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.agent_play import EDGES, MEMORY_TOKENS, Play
-from engram.services.facts.grounding import Document
+from engram.services.facts.grounding import StreamDocument
 
 
-def insert_all(document: Document) -> Turn:
+def insert_all(document: StreamDocument) -> AgentTurn:
     """The turn that keeps a whole document."""
-    return Turn("insert", document.text or NOTHING, "Everything may be of use.")
+    return AgentTurn("insert", document.text or NOTHING, "Everything may be of use.")
 
 
-def insert_relevant(play: Play, document: Document, language: Language) -> Turn:
+def insert_relevant(play: Play, document: StreamDocument, language: Language) -> AgentTurn:
     """The turn that keeps what names something that the question or the memory names."""
     known = {normalise_entity(name) for name in language.analyse_question(play.question).entities}
     known |= {name for place in range(len(play.memory.facts)) for name in _ends(play.memory, place)}
     if any(normalise_entity(name) in known for name in title_entities(document.title)):
-        return Turn("insert", document.text or NOTHING, "The document is about something that was named.")
+        return AgentTurn("insert", document.text or NOTHING, "The document is about something that was named.")
     texts = tuple(text for _, text in document.sentences)
     (analysed,) = language.analyse_passages([PassageText(None, document.text, texts)])
     named = [one.text for one in analysed if any(normalise_entity(name) in known for name in one.entities)]
-    return Turn("insert", " ".join(named) or NOTHING, "These sentences name something that was named.")
+    return AgentTurn("insert", " ".join(named) or NOTHING, "These sentences name something that was named.")
 
 
-def update(turn: Turn) -> Turn:
+def update(turn: AgentTurn) -> AgentTurn:
     """The same turn as a correction: what goes against what it says is doubted or over."""
-    return turn if turn.skips else Turn("update", turn.content, turn.thought)
+    return turn if turn.skips else AgentTurn("update", turn.content, turn.thought)
 
 
-def search(play: Play) -> Turn:
+def search(play: Play) -> AgentTurn:
     """The turn that looks for the question in the memory."""
-    return Turn("search", play.question, "What leads from what the question names?")
+    return AgentTurn("search", play.question, "What leads from what the question names?")
 
 
-def answer(play: Play) -> Turn:
+def answer(play: Play) -> AgentTurn:
     """The turn that ends it: the last end of the path that speaks of most that is asked for, if it was not named.
 
     Of a date, number or words it is that; of a memory without a path, what it heard first.
@@ -53,15 +53,15 @@ def answer(play: Play) -> Turn:
         fact = play.memory.facts[path.edges[-1] - 1]
         for end in (fact.object, fact.subject):
             if " ".join(words(end)) not in said:
-                return Turn("answer", end, "The best path of my memory ends there.")
+                return AgentTurn("answer", end, "The best path of my memory ends there.")
     ends = (end for fact in play.memory.facts for end in (fact.object, fact.subject))
-    return Turn("answer", _first(ends, said), "No path leads on from what the question names.")
+    return AgentTurn("answer", _first(ends, said), "No path leads on from what the question names.")
 
 
 def _first(ends: Iterable[str], said: str) -> str:
     return next((end for end in ends if " ".join(words(end)) not in said), "unknown")
 
 
-def _ends(memory: Memory, place: int) -> list[str]:
+def _ends(memory: AgentMemory, place: int) -> list[str]:
     fact = memory.facts[place]
     return [normalise_entity(fact.subject), *([fact.object_key] if fact.kind == "entity" else [])]

@@ -16,7 +16,7 @@ from engram.core.planning.session import Budget
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.providers.language.facts import extract_facts
 from engram.providers.llm import Llm, Usage, facts_by_model, pieces
-from engram.services.facts.fact_service import Stated
+from engram.services.facts.fact_service import StatedFact
 
 Extraction = Literal["rules", "llm"]
 BY_RULES: Extraction = "rules"
@@ -24,7 +24,7 @@ BY_LLM: Extraction = "llm"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ExtractedFacts:
     """What a text says.
 
     Attributes:
@@ -33,7 +33,7 @@ class Read:
         failed: why the rules read what the model was asked for; empty if it read all.
     """
 
-    stated: Sequence[Stated]
+    stated: Sequence[StatedFact]
     by: Extraction
     failed: Sequence[str] = ()
 
@@ -92,18 +92,20 @@ class TextService:
             return wanted
         return self._extraction if allowed and self._llm is not None else BY_RULES
 
-    def read(self, title: str | None, text: str, by: Extraction = BY_RULES, budget: Budget | None = None) -> Read:
+    def read(
+        self, title: str | None, text: str, by: Extraction = BY_RULES, budget: Budget | None = None
+    ) -> ExtractedFacts:
         """What a text says. The model reads a long one in pieces; a piece that it fails the rules read.
 
         No transaction may be open.
         """
         (sentences,) = self._language.analyse_passages([PassageText(title, text)])
         if by == BY_RULES or self._llm is None:
-            return Read(_stated(extract_facts(title, sentences), sentences), BY_RULES)
+            return ExtractedFacts(_stated(extract_facts(title, sentences), sentences), BY_RULES)
         llm = self._llm.metered(Allowance(budget or Budget()))
         found, failed = read_by_model(llm, title, sentences)
         by = BY_RULES if len(failed) == len(pieces(sentences)) else BY_LLM
-        return Read(_stated(found, sentences), by, list(dict.fromkeys(failed)))
+        return ExtractedFacts(_stated(found, sentences), by, list(dict.fromkeys(failed)))
 
 
 def read_by_model(
@@ -124,5 +126,5 @@ def read_by_model(
     return found, failed
 
 
-def _stated(triples: Sequence[Triple], sentences: Sequence[SentenceAnalysis]) -> list[Stated]:
-    return [Stated(triple, sentences[triple.sentence].text) for triple in triples]
+def _stated(triples: Sequence[Triple], sentences: Sequence[SentenceAnalysis]) -> list[StatedFact]:
+    return [StatedFact(triple, sentences[triple.sentence].text) for triple in triples]

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from engram.core.filter import state_replay as core
-from engram.core.filter.state_replay import Replayed, Step, Word
-from engram.core.filter.states import Memory, Support
-from engram.core.ranking.ranking_weights import Believed, no_evidence
+from engram.core.filter.state_replay import Replayed, ReplayStep, SentenceJudgement
+from engram.core.filter.states import SentenceMemory, Support
+from engram.core.ranking.ranking_weights import PriorIdentity, no_evidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history
 from engram.storage.feedback_log.replay_history import PAGE
-from engram.storage.learning.learned_weights import Learned
+from engram.storage.learning.learned_weights import LearnedWeights
 
 Key = TypeVar("Key")
 Row = TypeVar("Row")
 
 
-def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[Memory]]:
+def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[SentenceMemory]]:
     """The memories of these sentences that an event touched, by sentence and channel.
 
     Of sentences that are gone, and of time memories whose expression is, there is nothing to replay.
@@ -29,7 +29,7 @@ def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> It
     yield from core.memories(replay_history.bases(reader, collection_id, sentences), steps)
 
 
-def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Step]:
+def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[ReplayStep]:
     """All steps of these sentences' memories, as ``core.replay.memories`` takes them."""
     return _all(
         lambda after: replay_history.memory_steps(reader, collection_id, sentences, after),
@@ -47,7 +47,7 @@ def supports(
 
 def support_steps(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
-) -> Iterator[Step]:
+) -> Iterator[ReplayStep]:
     """All steps of these questions' supports, as ``core.replay.supports`` takes them; see ``supports``."""
     return _all(
         lambda after: replay_history.support_steps(reader, collection_id, questions, sentences, after),
@@ -61,7 +61,7 @@ def contradicting(reader: Reader, collection_id: int, questions: Sequence[int]) 
     return core.against(words(reader, collection_id, questions))
 
 
-def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Iterator[Word]:
+def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Iterator[SentenceJudgement]:
     """All words on these questions, as ``core.replay.against`` takes them."""
     return _all(
         lambda after: replay_history.words(reader, collection_id, questions, after),
@@ -70,7 +70,7 @@ def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Itera
     )
 
 
-def belief(reader: Reader, collection_id: int, believed: Believed) -> Learned | None:
+def belief(reader: Reader, collection_id: int, believed: PriorIdentity) -> LearnedWeights | None:
     """The sum of its terms, added one by one in the order of application; None if there is none."""
     total, count, after = None, 0, 0
     while page := replay_history.term_sums(reader, collection_id, believed, after):
@@ -78,7 +78,7 @@ def belief(reader: Reader, collection_id: int, believed: Believed) -> Learned | 
             total = (no_evidence(len(term.information)) if total is None else total) + term
         count += len(page)
         after = page[-1][0]
-    return None if total is None else Learned(total, count)
+    return None if total is None else LearnedWeights(total, count)
 
 
 def _all(read: Callable[[Key], list[Row]], key_of: Callable[[Row], Key], after: Key) -> Iterator[Row]:

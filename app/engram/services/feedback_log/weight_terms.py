@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.planning import round_sufficiency
 from engram.core.ranking import ranking_weights, sufficiency
-from engram.core.ranking.ranking_weights import Believed, Comparison, Observation, Prior
+from engram.core.ranking.ranking_weights import CandidateComparison, Prior, PriorIdentity, WeightObservation
 
 
-class Judged(Protocol):
+class JudgedVerdict(Protocol):
     """A verdict and what it goes by, as the log has them."""
 
     @property
@@ -27,7 +27,7 @@ class Judged(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class JudgedStatement:
     """A verdict and what it speaks of.
 
     Attributes:
@@ -37,14 +37,16 @@ class Said:
         noise: R of the verdict.
     """
 
-    judged: Judged
+    judged: JudgedVerdict
     within: Mapping[int, int]
     named: Sequence[tuple[int, int]]
     known: bool
     noise: float
 
     @classmethod
-    def of(cls, judged: Judged, targets: Mapping[int, int], holders: Mapping[int, int], noise: float) -> "Said":
+    def of(
+        cls, judged: JudgedVerdict, targets: Mapping[int, int], holders: Mapping[int, int], noise: float
+    ) -> "JudgedStatement":
         """What it speaks of.
 
         Args:
@@ -56,7 +58,9 @@ class Said:
         return cls(judged, within, named, holders.keys() >= set(judged.verdict.supports), noise)
 
 
-def observed(believed: Believed, prior: Prior, said: Sequence[Said]) -> list[Observation | None]:
+def observed(
+    believed: PriorIdentity, prior: Prior, said: Sequence[JudgedStatement]
+) -> list[WeightObservation | None]:
     """What each verdict says of these weights, whichever others are beside it; None if nothing."""
     match believed.model:
         case "round":
@@ -72,7 +76,7 @@ def observed(believed: Believed, prior: Prior, said: Sequence[Said]) -> list[Obs
             return [_of_answer(prior, one) for one in said]
 
 
-def _compared(prior: Prior, said: Said) -> Comparison | None:
+def _compared(prior: Prior, said: JudgedStatement) -> CandidateComparison | None:
     """What the verdict compares of the ranking."""
     judged = said.judged
     if not judged.ranked or judged.features is None:
@@ -83,7 +87,7 @@ def _compared(prior: Prior, said: Said) -> Comparison | None:
     )
 
 
-def _of_answer(prior: Prior, said: Said) -> Observation | None:
+def _of_answer(prior: Prior, said: JudgedStatement) -> WeightObservation | None:
     """What the verdict says of whether the answer was enough."""
     judged = said.judged
     if not judged.ranked or judged.enough is None or len(judged.enough) != len(prior.mean):

@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class JobStart:
     """What the request itself did: more to the payload, and how much there is to do and is done."""
 
     payload: Mapping[str, Any]
@@ -35,7 +35,7 @@ def open_job(
     kind: Kind,
     payload: Mapping[str, Any],
     key: str | None,
-    begin: Callable[[Writer, int], Begun] = lambda *_: Begun({}),
+    begin: Callable[[Writer, int], JobStart] = lambda *_: JobStart({}),
 ) -> UUID:
     """Queue a job; the first one of a repeated key.
 

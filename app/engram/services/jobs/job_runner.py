@@ -23,7 +23,7 @@ from engram.context.errors import (
     UnavailableError,
     is_out_of_reach,
 )
-from engram.services.jobs.work import ClaimLostError, Handler, Kind, Work
+from engram.services.jobs.work import ClaimLostError, JobHandler, Kind, Work
 from engram.storage.database import Database
 from engram.storage.jobs import job_claims
 from engram.storage.jobs.jobs import Job
@@ -46,7 +46,7 @@ class Runner:
     def __init__(
         self,
         database: Database,
-        handlers: Mapping[Kind, Handler],
+        handlers: Mapping[Kind, JobHandler],
         *,
         lease_seconds: float,
         afterwards: Callable[[Callable[[], bool], int | None], object] | None = None,
@@ -101,7 +101,7 @@ class Runner:
             log.warning("job taken over or gone", job_id=str(job.id), collection=job.collection, kind=job.kind)
             return False
 
-    def _try(self, work: Work, handler: Handler) -> bool:
+    def _try(self, work: Work, handler: JobHandler) -> bool:
         job = work.job
         try:
             if not work.cancelled:
@@ -129,7 +129,7 @@ class Runner:
         self._put_back(work)
         return False
 
-    def _failed(self, work: Work, handler: Handler, error: Exception) -> bool:
+    def _failed(self, work: Work, handler: JobHandler, error: Exception) -> bool:
         """Count a failed try; whether it was the last."""
         if isinstance(error, NameTakenError):
             return self._end(work, handler, "failed", error.detail)
@@ -151,7 +151,7 @@ class Runner:
         with self._database.write_once() as writer:
             job_claims.put_back(writer, work.job, after_seconds=after_seconds, error=error, tried=tried)
 
-    def _end(self, work: Work, handler: Handler, status: str, error: str | None = None) -> bool:
+    def _end(self, work: Work, handler: JobHandler, status: str, error: str | None = None) -> bool:
         """Close a job that did not come to do all; what its transactions did so far stays."""
         job = work.job
         with self._database.write() as writer:
@@ -185,7 +185,7 @@ class Runner:
             thread.join()
 
 
-class Crew:
+class JobThreads:
     """A worker's threads for jobs, one for each lane. Use it as a context manager, which waits for what is in hand.
 
     One statement asks for jobs of all lanes that are idle; a thread that has one goes on with its lane's next.

@@ -8,7 +8,7 @@ import structlog
 
 from engram.context.errors import ConflictError, NotFoundError
 from engram.services.auth.scope import Scope
-from engram.services.jobs.work import Handler, Kind
+from engram.services.jobs.work import JobHandler, Kind
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class JobView:
     """A job, and how many of its collection's jobs are done before it; None: it does not wait."""
 
     job: Job
@@ -28,7 +28,7 @@ class Shown:
 class JobsService:
     """Reports on the jobs of a collection and cancels them."""
 
-    def __init__(self, database: Database, handlers: Mapping[Kind, Handler]) -> None:
+    def __init__(self, database: Database, handlers: Mapping[Kind, JobHandler]) -> None:
         self._database = database
         self._handlers = {kind.name: handler for kind, handler in handlers.items()}
 
@@ -40,7 +40,7 @@ class JobsService:
         """
         return self.show(scope, job_id).job
 
-    def show(self, scope: Scope, job_id: UUID) -> Shown:
+    def show(self, scope: Scope, job_id: UUID) -> JobView:
         """The job and its place in the queue.
 
         Raises:
@@ -51,16 +51,16 @@ class JobsService:
             job = jobs.find(reader, target.id, job_id)
             if job is None:
                 raise _missing(scope, job_id)
-            return Shown(job, jobs.ahead(reader, target.id, [job_id]).get(job_id))
+            return JobView(job, jobs.ahead(reader, target.id, [job_id]).get(job_id))
 
-    def page(self, scope: Scope, before: int | None, limit: int) -> list[Shown]:
+    def page(self, scope: Scope, before: int | None, limit: int) -> list[JobView]:
         """The collection's jobs, the latest first, those before the number ``before``."""
         with self._database.read() as reader:
             found = jobs.page(reader, scope.collection.id, before, limit)
             ahead = jobs.ahead(reader, scope.collection.id, [job.id for job in found if job.status == "queued"])
-        return [Shown(job, ahead.get(job.id)) for job in found]
+        return [JobView(job, ahead.get(job.id)) for job in found]
 
-    def cancel(self, scope: Scope, job_id: UUID) -> Shown:
+    def cancel(self, scope: Scope, job_id: UUID) -> JobView:
         """Have a job end before its end: at once if it waits, else as soon as what is in hand is whole.
 
         Asking again changes nothing.
@@ -83,7 +83,7 @@ class JobsService:
         if job.status in {"succeeded", "failed"}:
             raise ConflictError(f"Job {job_id} is over: it has {job.status}.")
         log.info("job to be cancelled", job_id=str(job_id), collection=target.name, status=job.status)
-        return Shown(job, None)
+        return JobView(job, None)
 
 
 def _missing(scope: Scope, job_id: UUID) -> NotFoundError:

@@ -133,7 +133,7 @@ class Work:
         self.cancelled = cancelled
 
 
-class Handler(Protocol):
+class JobHandler(Protocol):
     """Does the jobs of a kind."""
 
     def run(self, work: Work) -> None:

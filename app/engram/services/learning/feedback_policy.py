@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.storage.learning.judges import JudgeSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Noise(Constants):
+class FeedbackPolicy(FilterConstants):
     """How far verdicts move what is learned: the filter's constants, and caps per judge and day (``core.caps``).
 
     Attributes:
@@ -18,11 +18,11 @@ class Noise(Constants):
     fixed_gain: float | None = None
     frozen: frozenset[str] = frozenset()
 
-    def by(self, judge: JudgeSettings | None) -> "Noise":
+    def by(self, judge: JudgeSettings | None) -> "FeedbackPolicy":
         """That of a judge for which some of it is set otherwise."""
         return self if judge is None else replace(self, **judge.own())
 
-    def reworded(self) -> "Noise":
+    def reworded(self) -> "FeedbackPolicy":
         """That of a verdict that goes against what others said of nearly the same question."""
         return replace(self, share=min(self.share, self.contested), comparisons=0)
 

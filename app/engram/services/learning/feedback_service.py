@@ -17,7 +17,7 @@ from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import audit_rows, feedback_events, logged_verdicts
-from engram.storage.feedback_log.feedback_events import StoredEvent
+from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
 from engram.storage.passage_keys import key_history
 from engram.storage.passage_keys.key_history import KeyEffect
 from engram.storage.wake_stream import WakeStream
@@ -33,7 +33,7 @@ WAKES = 1_000  # that a retry of many sends; the sweep finds the rest
 class Receipt:
     """An accepted event; if it was waited for, what it changed and what its expansions came to, if it has any."""
 
-    event: StoredEvent
+    event: StoredVerdictEvent
     changes: list[Audit] | None
     keys: KeyEffect | None = None
 
@@ -95,7 +95,7 @@ class FeedbackService:
 
     def page(
         self, scope: Scope, *, status: str | None, after: int, limit: int, before: int | None = None
-    ) -> list[StoredEvent]:
+    ) -> list[StoredVerdictEvent]:
         """Events in order of acceptance, with ``before`` those before it, the latest first; whose the principal
         brought, unless it may see all.
         """
@@ -147,7 +147,7 @@ class FeedbackService:
         return events
 
 
-def _receipt(reader: Reader, collection_id: int, event: StoredEvent) -> Receipt:
+def _receipt(reader: Reader, collection_id: int, event: StoredVerdictEvent) -> Receipt:
     """The event with everything it changed so far."""
     changes = audit_rows.read(reader, collection_id, [event.id])[event.id]
     return Receipt(event, changes, key_history.effect(reader, collection_id, event.id, CREDITS))

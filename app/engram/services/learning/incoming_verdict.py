@@ -16,7 +16,7 @@ MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedSentence:
     """A sentence named by id, or by its passage and its text.
 
     ``examined``: of a rejected one, with what probability the judge looked at it, in [0.01, 1].
@@ -49,9 +49,9 @@ class Verdict:
 
     query_id: UUID
     scope: Scope
-    supporting: Sequence[Named] = ()
-    rejected: Sequence[Named] = ()
-    missed: Sequence[Named] = ()
+    supporting: Sequence[NamedSentence] = ()
+    rejected: Sequence[NamedSentence] = ()
+    missed: Sequence[NamedSentence] = ()
     partial: bool = False
     retrieval_success: bool | None = None
     generation_success: bool | None = None
@@ -68,13 +68,13 @@ class Verdict:
         return bool(self.retrieval_success or self.generation_success or self.generation_score is not None)
 
     @property
-    def named(self) -> list[Named]:
+    def named(self) -> list[NamedSentence]:
         """All sentences it names, for and against."""
         return [*self.supporting, *self.rejected, *self.missed]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ResolvedNames:
     """What a verdict's names were found to be.
 
     Attributes:
@@ -88,17 +88,17 @@ class Found:
     texts: Mapping[int, Sequence[tuple[int, str]]]
 
 
-def named_by_id(verdict: Verdict) -> Found | None:
+def named_by_id(verdict: Verdict) -> ResolvedNames | None:
     """What is named, taken on trust; None where more than ids of sentences is, or one of them for and against."""
     supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
     rejects = {name.sentence_id for name in verdict.rejected}
     named = supports | rejects
     if verdict.supporting_passages or None in named or supports & rejects:
         return None
-    return Found({sentence for sentence in named if sentence is not None}, {}, {})
+    return ResolvedNames({sentence for sentence in named if sentence is not None}, {}, {})
 
 
-def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> Found:
+def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNames:
     """What of the verdict's names there is."""
     named = verdict.named
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
@@ -107,10 +107,10 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> Found:
     texts: dict[int, list[tuple[int, str]]] = {}
     for sentence in passages.sentences_of(reader, collection_id, [found[0] for found in versions.values()]):
         texts.setdefault(sentence.passage_id, []).append((sentence.id, _plain(sentence.text)))
-    return Found(by_id.keys(), {name: version[0] for name, version in versions.items()}, texts)
+    return ResolvedNames(by_id.keys(), {name: version[0] for name, version in versions.items()}, texts)
 
 
-def resolved(verdict: Verdict, found: Found) -> LoggedVerdict:
+def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
     """The verdict as the log keeps it.
 
     Raises:
@@ -143,12 +143,12 @@ def resolved(verdict: Verdict, found: Found) -> LoggedVerdict:
     )
 
 
-def _ids(names: Sequence[Named], found: Found) -> list[int]:
+def _ids(names: Sequence[NamedSentence], found: ResolvedNames) -> list[int]:
     """The named sentences, in order."""
     return list(_examined(names, found))
 
 
-def _examined(names: Sequence[Named], found: Found) -> dict[int, float]:
+def _examined(names: Sequence[NamedSentence], found: ResolvedNames) -> dict[int, float]:
     """The named sentences in order, each with what probability it was looked at: the largest that is said."""
     ids: dict[int, float] = {}
     for name in names:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import structlog
 
-from engram.core.filter.judge_standing import Standing
+from engram.core.filter.judge_standing import JudgeStanding
 from engram.services.auth.scope import Scope
-from engram.services.learning.feedback_policy import Noise
+from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import judge_standings
 from engram.storage.learning import judges
-from engram.storage.learning.judges import JudgeSettings, Known
+from engram.storage.learning.judges import JudgeSettings, KnownJudge
 
 log = structlog.get_logger(__name__)
 TOMORROW = "9999-12-31"
@@ -26,15 +26,15 @@ class JudgeView:
     ``standing`` is what it counts by where nobody vouches for it.
     """
 
-    known: Known
-    constants: Noise
-    standing: Standing
+    known: KnownJudge
+    constants: FeedbackPolicy
+    standing: JudgeStanding
 
 
 class JudgesService:
     """Reads and sets what is particular to a judge."""
 
-    def __init__(self, database: Database, noise: Noise) -> None:
+    def __init__(self, database: Database, noise: FeedbackPolicy) -> None:
         self._database = database
         self._noise = noise
 
@@ -60,7 +60,7 @@ class JudgesService:
         """Set this for a judge in place of what was set; what was applied before stays as it was applied.
 
         Args:
-            positive, negative, share, contested, comparisons: see ``Noise``; None: as for every judge.
+            positive, negative, share, contested, comparisons: see ``FeedbackPolicy``; None: as for every judge.
             trusted: whether it counts in full, whoever brings its verdicts.
 
         Raises:
@@ -81,7 +81,7 @@ class JudgesService:
         return JudgeView(known, self._noise.by(known.settings), agreed[judge])
 
 
-def _standings(reader: Reader, collection_id: int, known: Sequence[Known]) -> dict[str, Standing]:
+def _standings(reader: Reader, collection_id: int, known: Sequence[KnownJudge]) -> dict[str, JudgeStanding]:
     """How each agreed, up to now: as it counts from tomorrow on."""
     found = judge_standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known})
     return {name: standing for (name, _), standing in found.items()}

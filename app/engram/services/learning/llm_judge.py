@@ -18,7 +18,7 @@ from engram.context.errors import (
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService
-from engram.services.learning.incoming_verdict import Named, Verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader
 from engram.storage.retrieval import episodes
@@ -111,8 +111,8 @@ class JudgeService:
         verdict = Verdict(
             query_id=episode.id,
             scope=scope,
-            supporting=[Named(key) for key in judgement.supporting],
-            rejected=[Named(key) for key in rejected],
+            supporting=[NamedSentence(key) for key in judgement.supporting],
+            rejected=[NamedSentence(key) for key in rejected],
             partial=True,
             retrieval_success=bool(judgement.supporting),
             judge=self._name,

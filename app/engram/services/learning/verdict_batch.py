@@ -9,8 +9,8 @@ from engram.core.filter import states, steps
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import TASK, TIME, AuditRows, Event, Vector
-from engram.core.filter.steps import Saying
-from engram.services.learning.feedback_policy import Noise
+from engram.core.filter.steps import EventStatement
+from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.storage.database import Writer
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.learning import question_supports, sentence_memories
@@ -45,7 +45,7 @@ class Batch:
         self,
         writer: Writer,
         collection_id: int,
-        noises: Mapping[int, Noise],
+        noises: Mapping[int, FeedbackPolicy],
         events: Sequence[PendingEvent],
         targets: Targets,
     ) -> None:
@@ -67,7 +67,7 @@ class Batch:
         """Move what is locked; what moved."""
         moved = steps.steps(
             [
-                Saying(
+                EventStatement(
                     event_of(event, locked.questions[event.id], noise),
                     self._targets[event.id],
                     directions(event),
@@ -113,7 +113,7 @@ class Batch:
         )
 
 
-def event_of(event: PendingEvent, question: int, noise: Noise) -> Event:
+def event_of(event: PendingEvent, question: int, noise: FeedbackPolicy) -> Event:
     """The event as it counts for a question, by the judge's constants."""
     return Event(
         id=event.id,

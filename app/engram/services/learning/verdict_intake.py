@@ -17,12 +17,12 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.incoming_verdict import Named, Verdict, look_up, named_by_id, resolved
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, named_by_id, resolved
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
-from engram.storage.feedback_log.event_intake import NewEvent
-from engram.storage.feedback_log.feedback_events import StoredEvent
+from engram.storage.feedback_log.event_intake import NewVerdictEvent
+from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
 from engram.storage.retrieval import episodes
 from engram.storage.wake_stream import WakeStream
 from engram.telemetry.stages import stage
@@ -47,7 +47,7 @@ class Accepted:
     """An event in the log, and whose it is."""
 
     collection_id: int
-    event: StoredEvent
+    event: StoredVerdictEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,11 +235,11 @@ class Intake:
             raise collections.gone(target.name)
         return _checked(arriving, Accepted(target.id, first))
 
-    def _store(self, events: Sequence[NewEvent]) -> list[Accepted | None]:
+    def _store(self, events: Sequence[NewVerdictEvent]) -> list[Accepted | None]:
         """Store events, those that can be: see ``storage.log.intake.accept``."""
         if not events:
             return []
-        stored: dict[int, tuple[int, StoredEvent] | None] = {}
+        stored: dict[int, tuple[int, StoredVerdictEvent] | None] = {}
         for tenant in dict.fromkeys(event.tenant for event in events):
             own = [at for at, event in enumerate(events) if event.tenant == tenant]
             with tenancy.of(tenant), stage("accept"), self._database.write_once() as writer:
@@ -260,17 +260,17 @@ class Intake:
             self._stream.wake([(one.collection_id, one.event.id) for one in accepted])
 
 
-def _known(arriving: _Arriving) -> NewEvent | None:
+def _known(arriving: _Arriving) -> NewVerdictEvent | None:
     """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
     found = named_by_id(arriving.verdict)
     return None if found is None else _new(arriving, resolved(arriving.verdict, found), sorted(found.sentences))
 
 
-def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewEvent:
+def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
     given = arriving.verdict
     scope = given.scope
     judge, trusted = scope.judge(given.judge)
-    return NewEvent(
+    return NewVerdictEvent(
         scope.collection.id,
         given.query_id,
         arriving.key,
@@ -286,7 +286,7 @@ def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] =
 
 def _plain(value: object) -> object:
     """What JSON has no word for."""
-    return asdict(value) if isinstance(value, Named | Expansion) else str(value)
+    return asdict(value) if isinstance(value, NamedSentence | Expansion) else str(value)
 
 
 def _checked(arriving: _Arriving, accepted: Accepted) -> Accepted:

@@ -9,10 +9,10 @@ import structlog
 from engram.context.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.states import AUDITED, AuditRows, question_hash
-from engram.core.ranking.ranking_weights import Believed
+from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.ranking_prior import RankingPrior, RankingPriors
-from engram.services.feedback_log.weight_terms import Said, observed
-from engram.services.learning.feedback_policy import Noise
+from engram.services.feedback_log.weight_terms import JudgedStatement, observed
+from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.verdict_batch import Batch, Targets
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import EvolveService
@@ -20,7 +20,7 @@ from engram.storage.corpus import collections, passages
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.feedback_log import feedback_events, judge_standings
 from engram.storage.feedback_log.feedback_events import PendingEvent
-from engram.storage.feedback_log.judge_standings import Reworded
+from engram.storage.feedback_log.judge_standings import ComparableVerdict
 from engram.storage.learning import judges, learned_weights, sentence_memories
 from engram.storage.learning.learned_weights import WeightTerm
 from engram.telemetry import metrics
@@ -47,7 +47,7 @@ class LearnService:
     def __init__(
         self,
         database: Database,
-        noise: Noise,
+        noise: FeedbackPolicy,
         priors: RankingPriors,
         attribution: Attribution,
         evolve: EvolveService,
@@ -192,7 +192,7 @@ class LearnService:
 
     def _noises(
         self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
-    ) -> dict[int, Noise]:
+    ) -> dict[int, FeedbackPolicy]:
         """By what each event is applied: its judge's constants, and less where nobody vouched for the judge."""
         set_for = judges.find(reader, collection_id, {event.judge for event in events})
         noises = {event.id: self._noise.by(set_for.get(event.judge)) for event in events}
@@ -203,7 +203,7 @@ class LearnService:
         of = judge_standings.standings(reader, collection_id, {(event.judge, event.day) for event in unknown})
         noises |= {event.id: noises[event.id].of_new(of[event.judge, event.day]) for event in unknown}
         said = [
-            Reworded(
+            ComparableVerdict(
                 event.id,
                 NEWCOMERS if noises[event.id].is_new else event.judge,
                 question_hash(event.question),
@@ -231,8 +231,8 @@ class LearnService:
         collection_id: int,
         events: Sequence[PendingEvent],
         targets: Targets,
-        noises: Mapping[int, Noise],
-    ) -> dict[Believed, list[WeightTerm]]:
+        noises: Mapping[int, FeedbackPolicy],
+    ) -> dict[PriorIdentity, list[WeightTerm]]:
         """What the events say of the weights of each model, if any says something; in the order of locking."""
         prior = self._priors.of_kind(collections.by_id(writer, collection_id).corpus_kind)
         holders = self._holders(writer, collection_id, events, targets)
@@ -249,16 +249,18 @@ class LearnService:
         self,
         events: Sequence[PendingEvent],
         targets: Targets,
-        noises: Mapping[int, Noise],
+        noises: Mapping[int, FeedbackPolicy],
         holders: Mapping[int, int],
         prior: RankingPrior,
-    ) -> dict[Believed, list[WeightTerm]]:
+    ) -> dict[PriorIdentity, list[WeightTerm]]:
         said = [
-            Said.of(event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing))
+            JudgedStatement.of(
+                event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing)
+            )
             for event in events
             for own in (noises[event.id],)
         ]
-        taught: dict[Believed, list[WeightTerm]] = {}
+        taught: dict[PriorIdentity, list[WeightTerm]] = {}
         for believed, began in sorted(prior.priors.items(), key=lambda pair: pair[0]):
             for event, one, seen in zip(events, said, observed(believed, began, said), strict=True):
                 if seen is not None:
@@ -273,7 +275,7 @@ def _count(
     events: Sequence[PendingEvent],
     audit: AuditRows,
     contested: Collection[int],
-    noises: Mapping[int, Noise],
+    noises: Mapping[int, FeedbackPolicy],
 ) -> None:
     """Tell of events that were applied."""
     metrics.ended_verdicts([("applied", len(events)), ("contested", len(contested))])

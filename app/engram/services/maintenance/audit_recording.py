@@ -23,7 +23,7 @@ DONE, FAILED = 200, 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doing:
+class PendingAct:
     """What somebody is about to do.
 
     Attributes:
@@ -47,7 +47,7 @@ class ActsService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, doing: Doing) -> int:
+    def begin(self, doing: PendingAct) -> int:
         """Record it, before it is done.
 
         Raises:
@@ -76,7 +76,7 @@ class ActsService:
     @contextmanager
     def on_command(self, action: str, target: str) -> Iterator[None]:
         """Record the block as what whoever runs this command does."""
-        act = self.begin(Doing(principal=_user(), tenant=LOCAL.tenant, action=action, target=target))
+        act = self.begin(PendingAct(principal=_user(), tenant=LOCAL.tenant, action=action, target=target))
         try:
             yield
         except EngramError as error:

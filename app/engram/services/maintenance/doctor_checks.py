@@ -45,7 +45,7 @@ REPLICA_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What was found of one thing; ``remedy`` is what to do, empty where nothing is."""
 
     thing: str
@@ -72,10 +72,10 @@ class DoctorService:
         self._encoder = encoder
         self._check_dimension = check_dimension
 
-    def examine(self) -> Iterator[Finding]:
+    def examine(self) -> Iterator[CheckResult]:
         """One finding after the other."""
-        yield Finding("version", "ok", f"Engram {__version__}")
-        looks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
+        yield CheckResult("version", "ok", f"Engram {__version__}")
+        looks: list[tuple[str, Callable[[], Iterator[CheckResult]]]] = [
             ("settings", self._variables),
             ("files", self._files),
             ("disk", self._disk),
@@ -94,25 +94,27 @@ class DoctorService:
             try:
                 yield from look()
             except EngramError as error:
-                yield Finding(thing, "wrong", error.detail, "docs/operations.md")
+                yield CheckResult(thing, "wrong", error.detail, "docs/operations.md")
 
-    def _variables(self) -> Iterator[Finding]:
+    def _variables(self) -> Iterator[CheckResult]:
         known = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"ENGRAM_EVALUATION_DATA"}
         unknown = sorted(name for name in os.environ if name.startswith("ENGRAM_") and name not in known)
         if unknown:
-            yield Finding("settings", "warning", f"not settings: {', '.join(unknown)}", "docs/settings.md has them")
+            yield CheckResult(
+                "settings", "warning", f"not settings: {', '.join(unknown)}", "docs/settings.md has them"
+            )
         else:
-            yield Finding("settings", "ok", "no unknown variables")
+            yield CheckResult("settings", "ok", "no unknown variables")
 
-    def _files(self) -> Iterator[Finding]:
+    def _files(self) -> Iterator[CheckResult]:
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         needed = self._settings.max_connections + FILES_BESIDE
         if limit < needed:
-            yield Finding("files", "warning", f"{limit} open files allowed, {needed} needed", "raise ulimit -n")
+            yield CheckResult("files", "warning", f"{limit} open files allowed, {needed} needed", "raise ulimit -n")
         else:
-            yield Finding("files", "ok", f"{limit} open files allowed")
+            yield CheckResult("files", "ok", f"{limit} open files allowed")
 
-    def _disk(self) -> Iterator[Finding]:
+    def _disk(self) -> Iterator[CheckResult]:
         folder = self._settings.data_dir.absolute()
         while not folder.exists():
             folder = folder.parent
@@ -123,80 +125,82 @@ class DoctorService:
                 size = gauge_queries.counts(reader).database_bytes
         said = f"{_gib(free)} free at {folder}"
         if free < LEAST_DISK_BYTES:
-            yield Finding("disk", "wrong", said, "make room: writes fail when it is full")
+            yield CheckResult("disk", "wrong", said, "make room: writes fail when it is full")
         elif free < size:
-            yield Finding("disk", "warning", f"{said}, the database has {_gib(size)}", "backups go elsewhere")
+            yield CheckResult("disk", "warning", f"{said}, the database has {_gib(size)}", "backups go elsewhere")
         else:
-            yield Finding("disk", "ok", said)
+            yield CheckResult("disk", "ok", said)
 
-    def _redis(self) -> Iterator[Finding]:
+    def _redis(self) -> Iterator[CheckResult]:
         version = self._stream.version()
         if version is None:
-            yield Finding("redis", "wrong", "out of reach", "start it, or correct REDIS_URL; learning is delayed")
+            yield CheckResult(
+                "redis", "wrong", "out of reach", "start it, or correct REDIS_URL; learning is delayed"
+            )
         elif numbers(version) < LEAST_REDIS:
-            yield Finding("redis", "wrong", version, "6.2 or newer is needed")
+            yield CheckResult("redis", "wrong", version, "6.2 or newer is needed")
         else:
-            yield Finding("redis", "ok", version)
+            yield CheckResult("redis", "ok", version)
 
-    def _postgres(self) -> Iterator[Finding]:
+    def _postgres(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
             found, indexed = database_contents.versions(reader), bool(gauge_queries.vector_indexes(reader))
         old = numbers(found.postgres) < (LEAST_POSTGRES,)
         remedy = f"{LEAST_POSTGRES} or newer is needed" if old else ""
-        yield Finding("postgres", "wrong" if old else "ok", found.postgres, remedy)
+        yield CheckResult("postgres", "wrong" if old else "ok", found.postgres, remedy)
         vector = found.pgvector or "not there"
         if found.pgvector is None or numbers(vector) < LEAST_PGVECTOR:
-            yield Finding("pgvector", "wrong", vector, "0.8 or newer is needed, rather 0.8.4")
+            yield CheckResult("pgvector", "wrong", vector, "0.8 or newer is needed, rather 0.8.4")
         elif numbers(vector) < SOUND_PGVECTOR:
-            yield Finding(
+            yield CheckResult(
                 "pgvector",
                 "wrong" if indexed else "warning",
                 f"{vector}, whose HNSW indexes may be corrupt",
                 "install 0.8.4 or newer, ALTER EXTENSION vector UPDATE" + indexed * ", engram maintain --force",
             )
         else:
-            yield Finding("pgvector", "ok", vector)
+            yield CheckResult("pgvector", "ok", vector)
 
-    def _replica(self) -> Iterator[Finding]:
+    def _replica(self) -> Iterator[CheckResult]:
         replica = self._database.replica
         if replica is None:
-            yield Finding("replica", "ok", "none configured")
+            yield CheckResult("replica", "ok", "none configured")
             return
         ends = time.monotonic() + REPLICA_SECONDS
         while (seen := replica.look()).standing == "stale" and time.monotonic() < ends:
             time.sleep(0.05)
         if seen.standing == "ok":
-            yield Finding("replica", "ok", "replays what the primary writes")
+            yield CheckResult("replica", "ok", "replays what the primary writes")
         else:
             remedy = "start it, or correct READ_DATABASE_URL; queries are read on the primary meanwhile"
-            yield Finding("replica", "wrong", seen.standing, remedy)
+            yield CheckResult("replica", "wrong", seen.standing, remedy)
 
-    def _schema(self) -> Iterator[Finding]:
+    def _schema(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
             stands = standing(reader)
         if stands == "behind":
-            yield Finding("schema", "wrong", "of an earlier version", "engram migrate")
+            yield CheckResult("schema", "wrong", "of an earlier version", "engram migrate")
             return
         lacking = schema_drift.missing(self._database) if stands == "current" else []
         if lacking:
-            yield Finding("schema", "wrong", f"lacks {', '.join(lacking)}", "restore a backup, or make it anew")
+            yield CheckResult("schema", "wrong", f"lacks {', '.join(lacking)}", "restore a backup, or make it anew")
         elif stands == "newer":
-            yield Finding("schema", "warning", "of a later version", "run that version")
+            yield CheckResult("schema", "warning", "of a later version", "run that version")
         else:
-            yield Finding("schema", "ok", "as this version makes it")
+            yield CheckResult("schema", "ok", "as this version makes it")
 
-    def _vectors(self) -> Iterator[Finding]:
+    def _vectors(self) -> Iterator[CheckResult]:
         run = self._encoder().id
         self._check_dimension()
         with self._database.read() as reader:
             others = collections.of_other_encoders(reader, self._encoder().fingerprints, 4)
         if others:
             named = ", ".join(f"{other.name} ({other.encoder_model})" for other in others[:3])
-            yield Finding("encoder", "warning", f"{run.model}; of others: {named}", "run those for them")
+            yield CheckResult("encoder", "warning", f"{run.model}; of others: {named}", "run those for them")
         else:
-            yield Finding("encoder", "ok", f"{run.model}, {run.fingerprint[:12]}")
+            yield CheckResult("encoder", "ok", f"{run.model}, {run.fingerprint[:12]}")
 
-    def _clocks(self) -> Iterator[Finding]:
+    def _clocks(self) -> Iterator[CheckResult]:
         before = time.time()
         with self._database.read() as reader:
             there = reader.scalar("SELECT extract(epoch FROM clock_timestamp())::float8")
@@ -207,29 +211,29 @@ class DoctorService:
             apart["Redis"] = _apart(clock, before, time.time())
         worst = max(apart, key=lambda name: apart[name])
         if apart[worst] > SKEW_SECONDS:
-            yield Finding("clocks", "warning", f"{worst}'s is {apart[worst]:.0f} s off", "keep clocks by NTP")
+            yield CheckResult("clocks", "warning", f"{worst}'s is {apart[worst]:.0f} s off", "keep clocks by NTP")
         else:
-            yield Finding("clocks", "ok", "agree")
+            yield CheckResult("clocks", "ok", "agree")
 
-    def _work(self) -> Iterator[Finding]:
+    def _work(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
             waiting, counts = backlog(reader), gauge_queries.counts(reader)
         workers = self._stream.workers()
         if workers:
-            yield Finding("workers", "ok", f"{workers} at work")
+            yield CheckResult("workers", "ok", f"{workers} at work")
         elif workers == 0:
-            yield Finding(
+            yield CheckResult(
                 "workers", "wrong", "none has beaten lately", "engram worker; nothing is learned meanwhile"
             )
         late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0)
         if late > LATE_SECONDS:
-            yield Finding("backlog", "wrong", f"the oldest waits for {late:.0f} s", "more workers; engram jobs")
+            yield CheckResult("backlog", "wrong", f"the oldest waits for {late:.0f} s", "more workers; engram jobs")
         else:
-            yield Finding("backlog", "ok", f"{counts.pending} verdicts wait")
+            yield CheckResult("backlog", "ok", f"{counts.pending} verdicts wait")
         if counts.parked:
-            yield Finding("parked", "warning", f"{counts.parked} verdicts", "engram parked, engram retry")
+            yield CheckResult("parked", "warning", f"{counts.parked} verdicts", "engram parked, engram retry")
 
-    def _indexes(self) -> Iterator[Finding]:
+    def _indexes(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
             left, built = vector_indexes.leftovers(reader), vector_indexes.indexes(reader)
             held = vector_indexes.held(reader)
@@ -243,23 +247,23 @@ class DoctorService:
         found += [f"{len(lacking)} large tables of collections have none"] if lacking else []
         found += [f"that of {name}'s {table}s finds {recall:.3f} of the nearest" for name, table, recall in poor]
         if found:
-            yield Finding("indexes", "wrong" if invalid else "warning", "; ".join(found), "engram maintain")
+            yield CheckResult("indexes", "wrong" if invalid else "warning", "; ".join(found), "engram maintain")
         else:
-            yield Finding("indexes", "ok", f"{len(built)} vector indexes, all valid")
+            yield CheckResult("indexes", "ok", f"{len(built)} vector indexes, all valid")
 
-    def _statistics(self) -> Iterator[Finding]:
+    def _statistics(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
             outgrown = table_statistics.outgrown(reader)
         if outgrown:
             said = f"the planner knows too little of {', '.join(outgrown)}"
-            yield Finding("statistics", "warning", said, "a worker sees to it; or ANALYZE")
+            yield CheckResult("statistics", "warning", said, "a worker sees to it; or ANALYZE")
         else:
-            yield Finding("statistics", "ok", "the planner's are up to date")
+            yield CheckResult("statistics", "ok", "the planner's are up to date")
 
-    def _llm(self) -> Iterator[Finding]:
+    def _llm(self) -> Iterator[CheckResult]:
         url = self._settings.llm_base_url
         if url is None:
-            yield Finding("llm", "ok", "none configured")
+            yield CheckResult("llm", "ok", "none configured")
             return
         key = self._settings.llm_api_key
         headers = {} if key is None else {"authorization": f"Bearer {key.get_secret_value()}"}
@@ -267,11 +271,11 @@ class DoctorService:
             answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=LLM_SECONDS)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             found = f"{url} is out of reach: {type(error).__name__}"
-            yield Finding("llm", "wrong", found, "correct ENGRAM_LLM_BASE_URL, or start it")
+            yield CheckResult("llm", "wrong", found, "correct ENGRAM_LLM_BASE_URL, or start it")
             return
         refused = answer.status_code in (401, 403)
         verdict: Verdict = "wrong" if refused else "ok"
-        yield Finding("llm", verdict, f"answers {answer.status_code}", "correct ENGRAM_LLM_API_KEY" * refused)
+        yield CheckResult("llm", verdict, f"answers {answer.status_code}", "correct ENGRAM_LLM_API_KEY" * refused)
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -64,7 +64,7 @@ class _Row(Protocol):
 Row = TypeVar("Row", bound=_Row)
 
 
-class _Without(Protocol[Row]):
+class _UnembeddedRows(Protocol[Row]):
     def __call__(
         self, reader: Reader, collection_id: int, *, encoder: str, after: int, limit: int
     ) -> list[Row]: ...
@@ -74,7 +74,7 @@ Relearn = Callable[[Writer, int, Sequence[int]], None]
 """Makes something of these rows of a collection anew, in that transaction."""
 
 
-class _StoppedError(Exception):
+class _ReembedStoppedError(Exception):
     """The worker was told to stop; what the transaction did so far is not kept."""
 
 
@@ -145,7 +145,7 @@ class ReembedService:
             try:
                 if self._cut_over(work, collection, target):
                     return
-            except _StoppedError:
+            except _ReembedStoppedError:
                 return
             except _UnstagedError:
                 log.info("vectors missing, once more", collection=collection.name, job_id=str(job.id))
@@ -171,7 +171,7 @@ class ReembedService:
 
     def _stage(self, work: Work, collection: Collection, target: EncoderId) -> bool:
         """Embed and keep what has no vector yet; False if told to stop before."""
-        said = _Progress(self._database, work, collection, target)
+        said = _ReembedProgress(self._database, work, collection, target)
         for table in TEXT_OF:
             without = partial(staged_embeddings.rows_without, table=table)
             for rows in self._without(collection, target, without):
@@ -192,7 +192,7 @@ class ReembedService:
                 return False
         return self._stage_texts(said, work, collection, target)
 
-    def _stage_texts(self, said: "_Progress", work: Work, collection: Collection, target: EncoderId) -> bool:
+    def _stage_texts(self, said: "_ReembedProgress", work: Work, collection: Collection, target: EncoderId) -> bool:
         while True:
             with self._database.read() as reader:
                 texts = staged_embeddings.texts_without(reader, collection.id, target.fingerprint, TEXTS)
@@ -207,7 +207,9 @@ class ReembedService:
             with said.of("text", len(texts)) as writer:
                 staged_embeddings.stage_texts(writer, collection.id, target, texts, vectors)
 
-    def _without(self, collection: Collection, target: EncoderId, without: _Without[Row]) -> Iterator[list[Row]]:
+    def _without(
+        self, collection: Collection, target: EncoderId, without: _UnembeddedRows[Row]
+    ) -> Iterator[list[Row]]:
         """What has no vector of the encoder, in batches that it takes at once."""
         after = 0
         while True:
@@ -247,7 +249,7 @@ class ReembedService:
         for table in staged_embeddings.TABLES:
             for ids in _chunks(partial(staged_embeddings.following, writer, collection.id, table)):
                 if work.should_stop():
-                    raise _StoppedError
+                    raise _ReembedStoppedError
                 done = staged_embeddings.put_in_place(writer, collection.id, table, target, ids)
                 if done < len(ids) and table != "judged_query":
                     raise _UnstagedError
@@ -288,7 +290,7 @@ class ReembedService:
                 vector_indexes.drop(administrator, index.name)
 
 
-class _Progress:
+class _ReembedProgress:
     """What a job says of how many vectors there are."""
 
     def __init__(self, database: Database, work: Work, collection: Collection, target: EncoderId) -> None:

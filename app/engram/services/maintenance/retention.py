@@ -22,7 +22,7 @@ SPENT_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class RetentionDays:
     """For how many days something is kept; 0: for ever.
 
     Attributes:
@@ -40,7 +40,7 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Retired:
+class RetentionResult:
     """What a run removed: weeks of queries by their Mondays, and how many jobs, keys, sessions, bodies of acts."""
 
     weeks: list[date]
@@ -53,11 +53,13 @@ class Retired:
 class RetentionService:
     """Removes what was kept long enough, and makes room for the weeks to come."""
 
-    def __init__(self, database: Database, keep: Keep) -> None:
+    def __init__(self, database: Database, keep: RetentionDays) -> None:
         self._database = database
         self._keep = keep
 
-    def run(self, now: datetime | None = None, should_stop: Callable[[], bool] = lambda: False) -> Retired | None:
+    def run(
+        self, now: datetime | None = None, should_stop: Callable[[], bool] = lambda: False
+    ) -> RetentionResult | None:
         """Do so once; None if another process is at it.
 
         Args:
@@ -76,14 +78,14 @@ class RetentionService:
                     episode_partitions.make(writer, monday_of(moment))
             with self._database.write_once() as writer:
                 tenants.forget_spent(writer, SPENT_DAYS)
-            retired = Retired(
+            retired = RetentionResult(
                 self._drop_weeks(now, should_stop),
                 self._delete(jobs.delete_ended, now, self._keep.jobs, should_stop),
                 self._delete(idempotency.delete_before, now, self._keep.keys, should_stop),
                 self._delete(sessions.delete_ended, now, self._keep.queries, should_stop),
                 self._delete(audit_log.strip, now, self._keep.act_bodies, should_stop),
             )
-        if retired != Retired([], 0, 0):
+        if retired != RetentionResult([], 0, 0):
             log.info(
                 "retired",
                 weeks=[str(monday) for monday in retired.weeks],

@@ -20,8 +20,8 @@ from engram.storage.database import Database, Reader, Writer
 from engram.storage.feedback_log import judged_queries, logged_verdicts
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.passage_keys import evolved_keys, key_credits, key_evidence_log
-from engram.storage.passage_keys.evolved_keys import Progress
-from engram.storage.passage_keys.key_credits import Credit, Evidence, Unit
+from engram.storage.passage_keys.evolved_keys import EvolutionProgress
+from engram.storage.passage_keys.key_credits import Credit, ExpansionEvidence, Unit
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
 
@@ -181,7 +181,7 @@ class Attribution:
         collection_id: int,
         carried: Sequence[_Carried],
         targets: Mapping[int, Mapping[int, int]],
-    ) -> tuple[list[Evidence], list[Credit]]:
+    ) -> tuple[list[ExpansionEvidence], list[Credit]]:
         """What each event amounts to: all are validated, all that they credit is locked, all units are stored."""
         supported = _supported(writer, collection_id, [one.event for one in carried], targets)
         retrieved = self._retrieved(writer, collections.by_id(writer, collection_id), carried, supported)
@@ -199,13 +199,15 @@ class Attribution:
                 for unit in one.units:
                     kept.setdefault(unit.text_hash, unit)  # who came first names the method
         ids = key_credits.add_units(writer, collection_id, list(kept.values()))
-        evidence: list[Evidence] = []
+        evidence: list[ExpansionEvidence] = []
         credits: list[Credit] = []
         for one in carried:
             event = one.event.id
             given = self._credits(one, {passage: bases[passage] for passage in credited[event]}, ids)
             best = max((credit.gain for credit in given), default=0.0)
-            evidence.append(Evidence(event, validated[event][0], max(best, 0.0), self._learning.rules.strength))
+            evidence.append(
+                ExpansionEvidence(event, validated[event][0], max(best, 0.0), self._learning.rules.strength)
+            )
             credits += given
         return evidence, credits
 
@@ -295,15 +297,15 @@ class Attribution:
         }
         key_evidence_log.set_methods(writer, collection_id, methods, [unit for unit in units if unit not in first])
 
-    def count_batches(self, reader: Reader, collection_id: int) -> Progress:
+    def count_batches(self, reader: Reader, collection_id: int) -> EvolutionProgress:
         """How far the collection's batches have come, counted anew over what waits."""
-        state = Progress(0, 0.0, 0.0, 0, 0, None)
+        state = EvolutionProgress(0, 0.0, 0.0, 0, 0, None)
         for gain in key_evidence_log.waiting_gains(reader, collection_id):
             state = advance(state, gain, self._learning)
         return state
 
 
-def advance(state: Progress, gain: float, learning: KeyLearning) -> Progress:
+def advance(state: EvolutionProgress, gain: float, learning: KeyLearning) -> EvolutionProgress:
     """The progress after one more validated event of the given gain."""
     state = replace(
         state,

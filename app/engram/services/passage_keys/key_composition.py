@@ -9,10 +9,10 @@ from engram.core.filter.states import Vector
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
 from engram.storage.passage_keys.evolved_keys import Base, EvolvedKey
-from engram.storage.passage_keys.key_credits import Credit, Pair, Scored
+from engram.storage.passage_keys.key_credits import Credit, CreditPair, ScoredUnit
 
 
-def credits(pairs: Sequence[Pair], bases: Mapping[int, Vector], units: Mapping[int, Vector]) -> list[Credit]:
+def credits(pairs: Sequence[CreditPair], bases: Mapping[int, Vector], units: Mapping[int, Vector]) -> list[Credit]:
     """What these pairs, by event, passage and unit, are credited by base keys (d,) and units (d,)."""
     given = []
     for (event, passage), group in groupby(pairs, key=lambda pair: (pair.event_id, pair.passage_id)):
@@ -29,7 +29,7 @@ def credits(pairs: Sequence[Pair], bases: Mapping[int, Vector], units: Mapping[i
 
 
 def evolved_keys(
-    standing: Sequence[Scored],
+    standing: Sequence[ScoredUnit],
     bases: Mapping[int, Base],
     vectors: Mapping[int, Vector],
     terms: Mapping[int, Mapping[str, float]],

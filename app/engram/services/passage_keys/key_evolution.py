@@ -12,8 +12,8 @@ from engram.services.passage_keys import key_composition
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.passage_keys import evolved_keys, key_credits, key_generations
-from engram.storage.passage_keys.evolved_keys import Progress
-from engram.storage.passage_keys.key_credits import Credit, Pair
+from engram.storage.passage_keys.evolved_keys import EvolutionProgress
+from engram.storage.passage_keys.key_credits import Credit, CreditPair
 from engram.storage.passage_keys.key_generations import Generation
 
 log = structlog.get_logger(__name__)
@@ -23,12 +23,12 @@ CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class KeyStanding:
     """Where a collection's keys stand: the serving generation, 0 for base keys, and what waits for the next."""
 
     collection: str
     generation: int
-    progress: Progress
+    progress: EvolutionProgress
 
 
 class EvolveService:
@@ -74,7 +74,7 @@ class EvolveService:
                 return False
         return self._evolve(collection_id, requested=False) is not None
 
-    def roll_back(self, scope: Scope, number: int) -> Standing:
+    def roll_back(self, scope: Scope, number: int) -> KeyStanding:
         """Serve the keys of generation ``number`` again, earlier or later; 0 for base keys.
 
         Evidence of generations that it did not go on from counts no more, unless one of them is gone to again;
@@ -102,7 +102,7 @@ class EvolveService:
         log.info("keys rolled back", collection=target.name, generation=number, passages=len(changed))
         return self.standing(scope)
 
-    def standing(self, scope: Scope) -> Standing:
+    def standing(self, scope: Scope) -> KeyStanding:
         """Where the collection's keys stand.
 
         Raises:
@@ -110,7 +110,7 @@ class EvolveService:
         """
         with self._database.read() as reader:
             target = collections.by_id(reader, scope.collection.id)
-            return Standing(target.name, target.key_generation, evolved_keys.progress(reader, target.id))
+            return KeyStanding(target.name, target.key_generation, evolved_keys.progress(reader, target.id))
 
     def generations(self, scope: Scope, before: int | None, limit: int) -> list[Generation]:
         """The collection's generations before number ``before``, the latest first."""
@@ -172,7 +172,7 @@ class EvolveService:
                     if changed:
                         key_credits.refresh_memory(writer, collection_id, chunk, self._rules.capacity)
                     self._compose(writer, collection_id, chunk, self._rules)
-                state = Progress(0, 0.0, 0.0, 0, 0, None)
+                state = EvolutionProgress(0, 0.0, 0.0, 0, 0, None)
             evolved_keys.set_progress(writer, collection_id, replace(state, waiting=0, due=None))
         if opened is not None:
             log.info(
@@ -196,7 +196,7 @@ class EvolveService:
         evolved_keys.replace_keys(writer, collection_id, passages, evolved, bases)
 
 
-def _credits(writer: Writer, collection_id: int, pairs: Sequence[Pair]) -> list[Credit]:
+def _credits(writer: Writer, collection_id: int, pairs: Sequence[CreditPair]) -> list[Credit]:
     """The credits of these pairs by the base keys as they are now."""
     bases = evolved_keys.lock_bases(writer, collection_id, sorted({pair.passage_id for pair in pairs}))
     units = key_credits.embeddings(writer, collection_id, sorted({pair.unit_id for pair in pairs}))

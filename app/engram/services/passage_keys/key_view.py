@@ -13,7 +13,7 @@ from engram.core.passage_keys.key_text import KeyBuilding
 from engram.services.auth.scope import Scope
 from engram.storage.database import Database
 from engram.storage.passage_keys import key_generations, key_history
-from engram.storage.passage_keys.key_history import HeldUnit, ServedKey, Source
+from engram.storage.passage_keys.key_history import HeldUnit, ServedKey, UnitSource
 
 EVENTS = 20
 """Verdicts that are shown of a unit, the latest."""
@@ -48,7 +48,7 @@ class UnitView:
     score: float | None
     in_key: bool
     terms: Sequence[AddedTerm]
-    events: Sequence[Source]
+    events: Sequence[UnitSource]
     event_count: int
 
 
@@ -122,7 +122,7 @@ class KeyViewService:
         )
 
 
-def _unit(unit: HeldUnit, key: ServedKey, rules: KeyRules, events: Sequence[Source]) -> UnitView:
+def _unit(unit: HeldUnit, key: ServedKey, rules: KeyRules, events: Sequence[UnitSource]) -> UnitView:
     return UnitView(
         unit_id=unit.id,
         method=unit.method,

@@ -33,7 +33,7 @@ Rebase = Callable[[Writer, int, Sequence[int]], None]
 """Told which passages of a collection have new base keys, in that transaction and under ``lock_graph``."""
 
 
-class _StoppedError(Exception):
+class _RekeyStoppedError(Exception):
     """The worker was told to stop; what the transaction did so far is not kept."""
 
 
@@ -75,7 +75,7 @@ class RekeyService:
             try:
                 with self._database.write() as writer:
                     swapped = self._swap(writer, work)
-            except _StoppedError:
+            except _RekeyStoppedError:
                 return
             if swapped:
                 return
@@ -137,7 +137,7 @@ class RekeyService:
         size = min(self._batch_size, SWAP_PASSAGES)
         while chunk := _fitting(staged_keys.sources(writer, job, changed[-1] if changed else 0, size)):
             if work.should_stop():
-                raise _StoppedError
+                raise _RekeyStoppedError
             passages = [source.passage_id for source in chunk]
             staged_keys.put_in_place(writer, job, passages)
             counted = [

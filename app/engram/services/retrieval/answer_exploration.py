@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from engram.core.experiments.exploration import draw, room, weights
 from engram.services.retrieval.answer import PassageAnswer, SentenceAnswer
 from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.passage_ranking import RECORDED, Ranking
-from engram.services.retrieval.query_plan import Plan
+from engram.services.retrieval.passage_ranking import RECORDED, PassageRanking
+from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 from engram.storage.retrieval import exploration_candidates
@@ -20,7 +20,7 @@ DEPTH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
+class ExploredAnswer:
     """What an answer shows.
 
     Attributes:
@@ -59,7 +59,7 @@ class Explored:
             if found.passage_id not in self.passages and found.passage_id not in self.displaced
         ]
 
-    def recorded(self, ranking: Ranking) -> NDArray[np.intp]:
+    def recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
         """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
         candidates = ranking.candidates
         kept = np.arange(len(candidates)) < RECORDED
@@ -68,12 +68,12 @@ class Explored:
         return np.flatnonzero(kept)
 
 
-def depth(plan: Plan) -> int:
+def depth(plan: QueryPlan) -> int:
     """How many passages a plain search has to find: those wanted, and those to draw from if the query explores."""
     return plan.query.top_k + (0 if plan.served.exploring is None else DEPTH)
 
 
-def explore(reader: Reader, plan: Plan, ranking: Ranking) -> Explored:
+def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> ExploredAnswer:
     """What the query shows of its ranking: the best, unless it explores and there is something to explore.
 
     Nothing if the query wants an answer that is enough and it is too likely not.
@@ -81,13 +81,13 @@ def explore(reader: Reader, plan: Plan, ranking: Ranking) -> Explored:
     exploring, focus = plan.served.exploring, plan.focus
     least, enough = plan.query.min_sufficiency, ranking.enough
     if least is not None and enough is not None and enough.probability < least:
-        return Explored([], withheld=True)
+        return ExploredAnswer([], withheld=True)
     if exploring is None:
-        return Explored(ranking.best)
+        return ExploredAnswer(ranking.best)
     slots = room(exploring.slots, plan.query.top_k, len(ranking.best))
     beyond = ranking.beyond[:DEPTH]
     if not slots or not beyond:
-        return Explored(ranking.best)
+        return ExploredAnswer(ranking.best)
     touched = exploration_candidates.touches(reader, focus.collection.id, [passage for passage, _ in beyond])
     evidence = np.array([touched.get(passage, 0) for passage, _ in beyond], dtype=np.int64)
     drawn = [beyond[at] for at in draw(weights(evidence), slots, exploring.entropy)]
@@ -96,4 +96,4 @@ def explore(reader: Reader, plan: Plan, ranking: Ranking) -> Explored:
     drawn = [(passage, score) for passage, score in drawn if passage in nearest]
     kept = len(ranking.best) - len(drawn)
     displaced = frozenset(passage for passage, _ in ranking.best[kept:])
-    return Explored([*ranking.best[:kept], *drawn], nearest, displaced)
+    return ExploredAnswer([*ranking.best[:kept], *drawn], nearest, displaced)

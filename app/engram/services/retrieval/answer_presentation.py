@@ -16,13 +16,13 @@ from engram.services.retrieval.answer_trace import (
     SentenceTrace,
     Trace,
 )
-from engram.services.retrieval.graph_walk import Hop, Walk
-from engram.services.retrieval.retrieval_service import Retrieved
+from engram.services.retrieval.graph_walk import Walk, WalkHop
+from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
-from engram.storage.retrieval.graph_hops import Evidence
+from engram.storage.retrieval.graph_hops import SelectedSentence
 
 
-def answer(found: Retrieved) -> Answer:
+def answer(found: RetrievalResult) -> Answer:
     """What the query is answered, without what it did not ask for."""
     plan, walk = found.plan, found.walk
     supporting = _supporting(walk)
@@ -55,14 +55,14 @@ def answer(found: Retrieved) -> Answer:
     )
 
 
-def timings(found: Retrieved) -> Timings:
+def timings(found: RetrievalResult) -> Timings:
     """Where the time went."""
     plan = found.plan
     total = plan.analyse_ms + plan.embed_ms + found.search_ms
     return Timings(plan.analyse_ms, plan.embed_ms, found.search_ms, round(total, 3))
 
 
-def trace(found: Retrieved) -> Trace:
+def trace(found: RetrievalResult) -> Trace:
     """How an answer came about."""
     walk = found.walk
     return Trace(
@@ -89,13 +89,13 @@ def _enough_trace(told: Enough) -> EnoughTrace:
 class _Supporting:
     """Selected sentences: those of each passage, and of each the hops that selected it and its best score."""
 
-    of_passage: Mapping[int, Sequence[Evidence]]
+    of_passage: Mapping[int, Sequence[SelectedSentence]]
     hops: Mapping[int, list[int]]
     best: Mapping[int, float]
 
 
 def _supporting(walk: Walk) -> _Supporting:
-    of_passage: dict[int, list[Evidence]] = {}
+    of_passage: dict[int, list[SelectedSentence]] = {}
     for evidence in walk.evidence.values():
         of_passage.setdefault(evidence.passage_id, []).append(evidence)
     hops: dict[int, list[int]] = {}
@@ -158,7 +158,7 @@ def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
     ]
 
 
-def _sentence_traces(hop: Hop, priors: Mapping[int, float], policy: Policy) -> list[SentenceTrace]:
+def _sentence_traces(hop: WalkHop, priors: Mapping[int, float], policy: Policy) -> list[SentenceTrace]:
     rows = hop.candidates
     task = propagation.task_factor(rows, learned_only=policy.learned_only)
     timed = propagation.time_factor(rows)

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from engram.core.planning import question_triples
 from engram.core.ranking import complementarity, passage_scores, sufficiency
-from engram.core.ranking.complementarity import Pool
+from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.sufficiency import Chain
 from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.query_plan import Plan
-from engram.storage.retrieval.passage_candidates import Words
+from engram.services.retrieval.query_plan import QueryPlan
+from engram.storage.retrieval.passage_candidates import QuestionWords
 
 _SHARED_NEW = passage_scores.FEATURES.index("shared_new")
 _TITLED = passage_scores.FEATURES.index("titled_1")
@@ -44,12 +44,12 @@ class Enough:
 
 
 def enough(
-    plan: Plan,
+    plan: QueryPlan,
     walk: Walk,
     scores: NDArray[np.float64],
     features: NDArray[np.float64],
-    words: Words,
-    pool: Pool | None,
+    words: QuestionWords,
+    pool: CandidatePool | None,
     weights: NDArray[np.float64],
     events: int,
 ) -> Enough:
@@ -74,7 +74,7 @@ def enough(
     return Enough(sufficiency.probability(seen, weights), walk.vouched, seen, weights, events)
 
 
-def _chain(plan: Plan, features: NDArray[np.float64], pool: Pool | None) -> Chain:
+def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool | None) -> Chain:
     asked = question_triples.triples(plan.query.text, list(plan.mentions.values()))
     about = features[:, _TITLED] > 0
     return Chain(

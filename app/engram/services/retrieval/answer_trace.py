@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engram.core.planning.feedback_stop import Told
+from engram.core.planning.feedback_stop import PoolVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class HopTrace:
     candidates: int
     sentences: list[SentenceTrace]
     coverage: float | None
-    published: Told | None = None
+    published: PoolVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engram.core.ranking.complementarity import Floats, Named, Pointed, Pool, Said, members, pool
-from engram.core.ranking.ranking_weights import Believed
+from engram.core.ranking.complementarity import (
+    CandidatePool,
+    Floats,
+    GapSimilarities,
+    NamedEntities,
+    SharedWords,
+    members,
+    pool,
+)
+from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.query_plan import Plan
+from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning import learned_weights
-from engram.storage.learning.learned_weights import Learned
+from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval import complementarity_links
-from engram.storage.retrieval.complementarity_links import Looked
-from engram.storage.retrieval.passage_candidates import Found
+from engram.storage.retrieval.complementarity_links import PoolLinks
+from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ComplementarityResult:
     """What comes of a second look.
 
     Attributes:
@@ -26,19 +34,19 @@ class Look:
         learned: what verdicts taught of each model.
     """
 
-    pool: Pool | None
-    learned: Mapping[Believed, Learned]
+    pool: CandidatePool | None
+    learned: Mapping[PriorIdentity, LearnedWeights]
 
 
 def look_again(
     reader: Reader,
-    plan: Plan,
+    plan: QueryPlan,
     walk: Walk,
-    found: Found,
+    found: CandidatePassages,
     titles: Sequence[Sequence[str]],
     scores: Floats,
-    believed: Sequence[Believed],
-) -> Look:
+    believed: Sequence[PriorIdentity],
+) -> ComplementarityResult:
     """The pool, and what verdicts taught, which is read with it.
 
     Args:
@@ -47,7 +55,9 @@ def look_again(
         believed: of what models verdicts taught; none if what they taught is not to be read.
     """
     if not len(found.ids):
-        return Look(None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {})
+        return ComplementarityResult(
+            None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
+        )
     best = found.ids[members(found.ids, scores)].tolist()
     asked = list(walk.hops[0].start.activation) if walk.hops else []
     looked = complementarity_links.look(
@@ -61,17 +71,17 @@ def look_again(
     )
     learned = learned_weights.gathered(looked.aside, believed)
     if not looked.members:
-        return Look(None, learned)
+        return ComplementarityResult(None, learned)
     made = pool(
         np.searchsorted(found.ids, looked.members),
         _named(looked, titles, asked),
-        Said(found.words.weight, found.words.said),
-        Pointed(keys=found.similarity, sentences=looked.similarities, across=looked.across),
+        SharedWords(found.words.weight, found.words.said),
+        GapSimilarities(keys=found.similarity, sentences=looked.similarities, across=looked.across),
     )
-    return Look(made, learned)
+    return ComplementarityResult(made, learned)
 
 
-def _named(looked: Looked, titles: Sequence[Sequence[str]], asked: Sequence[int]) -> Named:
+def _named(looked: PoolLinks, titles: Sequence[Sequence[str]], asked: Sequence[int]) -> NamedEntities:
     ids = np.array(list(looked.entities), dtype=np.int64)
     order = np.argsort(ids)
     named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
@@ -82,4 +92,4 @@ def _named(looked: Looked, titles: Sequence[Sequence[str]], asked: Sequence[int]
             if name in called:
                 titled[row, called[name]] = True
     passages = np.array([max(known.passages, 1) for known in looked.entities.values()], dtype=np.float64)
-    return Named(1.0 / np.log2(1.0 + passages), np.isin(ids, asked), named, titled)
+    return NamedEntities(1.0 / np.log2(1.0 + passages), np.isin(ids, asked), named, titled)

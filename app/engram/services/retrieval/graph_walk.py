@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.planning.feedback_stop import Told
+from engram.core.planning.feedback_stop import PoolVerdict
 from engram.core.ranking import propagation
 from engram.core.ranking.propagation import Candidates
 from engram.storage.learning.question_supports import PastSupport
-from engram.storage.retrieval.graph_hops import Evidence, Reached
+from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
 
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
 
@@ -29,7 +29,7 @@ class Frontier:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class WalkHop:
     """What one round reached and what it selected of it.
 
     Attributes:
@@ -49,10 +49,10 @@ class Hop:
     scores: NDArray[np.float64]
     order: NDArray[np.intp]
     selected: list[int]
-    evidence: Mapping[int, Evidence]
+    evidence: Mapping[int, SelectedSentence]
     counts: Mapping[int, int]
     coverage: float | None
-    published: Told | None = None
+    published: PoolVerdict | None = None
 
     def position(self, sentence: int) -> int:
         """Where in ``candidates`` and ``scores`` one of them stands."""
@@ -81,16 +81,16 @@ class Walk:
 
     frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
     joining: Sequence[int] = ()
-    hops: tuple[Hop, ...] = ()
+    hops: tuple[WalkHop, ...] = ()
     recalled: Sequence[PastSupport] = ()
     priors: Mapping[int, float] = field(default_factory=dict)
     vouched: float = 0.0
     stop_reason: StopReason | None = None
     near: Sequence[int] | None = None
-    reached: Reached | None = None
+    reached: HopResult | None = None
 
     @property
-    def evidence(self) -> dict[int, Evidence]:
+    def evidence(self) -> dict[int, SelectedSentence]:
         """Every selected sentence, in order of selection."""
         return {sentence: hop.evidence[sentence] for hop in self.hops for sentence in hop.selected}
 
@@ -165,7 +165,7 @@ def _frontier(frontier: Frontier) -> list[list[Any]]:
     return [[entity, frontier.names[entity], score] for entity, score in frontier.activation.items()]
 
 
-def _column(hop: Hop, name: str) -> list[Any]:
+def _column(hop: WalkHop, name: str) -> list[Any]:
     values: list[Any] = getattr(hop.candidates, name).tolist()
     return values
 
@@ -176,15 +176,15 @@ def _loaded_frontier(rows: Sequence[Sequence[Any]]) -> Frontier:
     )
 
 
-def _loaded_hop(stored: Mapping[str, Any]) -> Hop:
+def _loaded_hop(stored: Mapping[str, Any]) -> WalkHop:
     columns: dict[str, Any] = {
         name: np.array(values, dtype=np.int64 if name.endswith("_ids") else np.float64)
         for name, values in stored["candidates"].items()
     }
     candidates = Candidates(**columns)
     scores = np.array(stored["scores"], dtype=np.float64)
-    found = [Evidence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
-    return Hop(
+    found = [SelectedSentence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
+    return WalkHop(
         start=_loaded_frontier(stored["start"]),
         candidates=candidates,
         scores=scores,
@@ -193,5 +193,5 @@ def _loaded_hop(stored: Mapping[str, Any]) -> Hop:
         evidence={evidence.sentence_id: evidence for evidence in found},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
-        published=None if (said := stored.get("published")) is None else Told(**said),
+        published=None if (said := stored.get("published")) is None else PoolVerdict(**said),
     )

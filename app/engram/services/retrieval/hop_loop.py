@@ -5,16 +5,16 @@ from dataclasses import replace
 
 from engram.core.ranking import coverage, propagation
 from engram.core.ranking.question_memory import nearness, net_support, recall_priors, ungated_support
-from engram.services.retrieval.graph_walk import Frontier, Hop, Walk
+from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
 from engram.services.retrieval.passage_key_cache import Known
-from engram.services.retrieval.query_plan import Plan
+from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning import question_supports
 from engram.storage.learning import walk_opening as openings
 from engram.storage.learning.question_supports import PastSupport
-from engram.storage.learning.walk_opening import Opening
+from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
-from engram.storage.retrieval.graph_hops import Evidence, Reached
+from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
 
 RECALL_QUESTIONS = 8
 RECALL_SENTENCES = 8
@@ -26,12 +26,12 @@ NEAR_PASSAGES = 100
 """Passages near the question that hubs are read in, where the collection has a vector index."""
 
 
-def recalls(plan: Plan) -> bool:
+def recalls(plan: QueryPlan) -> bool:
     """Whether a walk hears past questions."""
     return plan.profile.recalls and plan.focus.use_memory
 
 
-def opening(reader: Reader, plan: Plan) -> Opening:
+def opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
     """What a walk begins with that starts from the question's names."""
     return openings.read(
         reader,
@@ -44,7 +44,9 @@ def opening(reader: Reader, plan: Plan) -> Opening:
     )
 
 
-def begin(reader: Reader, plan: Plan, start: Frontier, known: Known, opened: Opening | None = None) -> Walk:
+def begin(
+    reader: Reader, plan: QueryPlan, start: Frontier, known: Known, opened: WalkOpening | None = None
+) -> Walk:
     """A walk before its first hop, with what past questions recall and what a session's pool holds.
 
     Where the question resumes an earlier walk, it goes on from where that would have gone as well.
@@ -76,7 +78,7 @@ def begin(reader: Reader, plan: Plan, start: Frontier, known: Known, opened: Ope
     return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched, reached=reached)
 
 
-def rest(plan: Plan, walk: Walk) -> Walk:
+def rest(plan: QueryPlan, walk: Walk) -> Walk:
     """What another question goes on from: where the walk would have gone, without the hops that it made.
 
     Ids and numbers alone: names are read again where it is resumed, so that it holds nothing of a passage that is
@@ -86,14 +88,14 @@ def rest(plan: Plan, walk: Walk) -> Walk:
     return Walk(Frontier(onward.activation, dict.fromkeys(onward.activation, "")), stop_reason=walk.stop_reason)
 
 
-def _named(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+def _named(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     """A walk that was kept as ids, with the names of those of its entities that there still are."""
     onward = walk.frontier or Frontier({}, {})
     names = entity_lookup.names(reader, plan.collection, list(onward.activation))
     return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
 
 
-def _near(reader: Reader, plan: Plan, start: Frontier, known: Known) -> Sequence[int] | None:
+def _near(reader: Reader, plan: QueryPlan, start: Frontier, known: Known) -> Sequence[int] | None:
     """Passages near the question, best first, where there is too much to read of all; None where there is not.
 
     Hubs are read in them, since a large collection names a country in more sentences than can be read; and a
@@ -108,12 +110,12 @@ def _near(reader: Reader, plan: Plan, start: Frontier, known: Known) -> Sequence
     return known(wanted) or list(passages_by_key.nearest_passages(reader, plan.focus, wanted, plan.limits))
 
 
-def _hubs_near(plan: Plan) -> bool:
+def _hubs_near(plan: QueryPlan) -> bool:
     """Whether a hub contributes sentences of near passages instead of its oldest."""
     return not plan.limits.exact and "passage" in plan.collection.indexed
 
 
-def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     """Go on until the walk stops; or, where others say whether it may, until they have to be asked."""
     while walk.stop_reason is None:
         walk = _step(reader, plan, walk)
@@ -123,13 +125,13 @@ def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
 
 
 def resume(
-    reader: Reader, plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()
+    reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()
 ) -> Walk:
     """Go on with a walk that stopped, as far as ``plan`` lets it, see ``resumed``."""
     return advance(reader, plan, resumed(plan, walk, start, sentences))
 
 
-def resumed(plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
+def resumed(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
     """A walk that stopped, before its next hop.
 
     Args:
@@ -147,7 +149,7 @@ def resumed(plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Se
     return replace(walk, frontier=frontier, joining=joining, stop_reason=None, reached=None)
 
 
-def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+def _step(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     """One more hop, or the reason why there is none."""
     if walk.hops and len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
@@ -165,7 +167,7 @@ def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
     return walk
 
 
-def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
+def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHop | None:
     focus, profile = plan.focus, plan.profile
     if walk.reached is not None:
         reached = walk.reached
@@ -193,12 +195,12 @@ def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
         texts = [found.text for found in (walk.evidence | evidence).values()]
         covered = coverage.coverage(plan.query.text, texts)
     selected = [sentence for sentence in selected if sentence in evidence]
-    return Hop(start, candidates, scores, order, selected, evidence, counts, covered)
+    return WalkHop(start, candidates, scores, order, selected, evidence, counts, covered)
 
 
 def _read(
-    reader: Reader, plan: Plan, reached: Reached, selected: Sequence[int]
-) -> tuple[dict[int, Evidence], dict[int, int]]:
+    reader: Reader, plan: QueryPlan, reached: HopResult, selected: Sequence[int]
+) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     """The selected sentences as they can be read, and how many sentences name the entities that they name.
 
     Most often the hop has read just these: its statement orders as ``propagation`` does, but for the time that a
@@ -213,7 +215,7 @@ def _read(
     return graph_hops.evidence(reader, plan.collection, selected, plan.limits.hub_limit)
 
 
-def _onward(plan: Plan, walk: Walk) -> Frontier:
+def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
     """What the last hop leads to (Eq. 9); a recalled sentence counts with its prior."""
     hop, profile = walk.hops[-1], plan.profile
     scores = {
@@ -249,6 +251,6 @@ def heard(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float
     return dict(strongest), max((nearby * net for past, nearby, net in near if past.complete), default=0.0)
 
 
-def _is_covered(hop: Hop, walk: Walk) -> bool:
+def _is_covered(hop: WalkHop, walk: Walk) -> bool:
     """The coverage rule: the evidence names all that the question names, or verdicts vouch for it."""
     return (hop.coverage or 0.0) >= 1.0 or walk.vouched >= coverage.VOUCHED_PRIOR

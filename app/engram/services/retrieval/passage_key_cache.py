@@ -35,7 +35,7 @@ REMEMBERED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedKeys:
     """What is known of one collection's keys.
 
     Attributes:
@@ -55,7 +55,7 @@ class _Kept:
         return 0 if self.ids is None or self.keys is None else self.ids.nbytes + self.keys.nbytes
 
 
-class KeptKeys:
+class PassageKeyCache:
     """Keys of collections without a vector index, of which Postgres would read every one for each question.
 
     Here that takes a tenth of the time. They are read on a snapshot together with their version, and serve
@@ -67,7 +67,7 @@ class KeptKeys:
         """Keep ``most_bytes`` >= 0 of keys; those that were not asked for longest go first."""
         self._most = most_bytes
         self._lock = Lock()
-        self._kept: OrderedDict[tuple[int, bool], _Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, bool], _CachedKeys] = OrderedDict()
         self._reading: set[tuple[int, bool]] = set()
         self._size = 0
 
@@ -101,14 +101,14 @@ class KeptKeys:
         searched = "passage" not in collection.indexed and collection.passage_count >= LEAST_PASSAGES
         return searched and not focus.metadata and size <= min(self._most, MOST_BYTES)
 
-    def _asked(self, reader: Reader, focus: Focus, now: Current) -> _Kept | None:
+    def _asked(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
         """What is kept of this version, read now if it was asked for often enough."""
         which = focus.collection.id, focus.evolved
         version = now.base_keys, now.evolved_keys if focus.evolved else None
         with self._lock:
             kept = self._kept.get(which)
             if kept is None or kept.version != version:
-                kept = _Kept(version)
+                kept = _CachedKeys(version)
             kept = replace(kept, asked=kept.asked + 1)
             self._put(which, kept)
             if kept.keys is not None or kept.asked < ASKED or which in self._reading:
@@ -125,7 +125,7 @@ class KeptKeys:
             self._put(which, kept)
         return kept
 
-    def _put(self, which: tuple[int, bool], kept: _Kept) -> None:
+    def _put(self, which: tuple[int, bool], kept: _CachedKeys) -> None:
         """Have this be the latest that was asked for, and let go of the earliest as long as there is too much."""
         before = self._kept.pop(which, None)
         self._kept[which] = kept

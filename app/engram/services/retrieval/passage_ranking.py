@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking import passage_scores, propagation, ranking_weights, sufficiency
-from engram.core.ranking.complementarity import Pool
-from engram.core.ranking.passage_scores import Reach
+from engram.core.ranking.complementarity import CandidatePool
+from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import lifts
-from engram.core.ranking.ranking_weights import Believed
+from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.retrieval.answer_sufficiency import Enough, enough
 from engram.services.retrieval.complementarity_reranking import look_again
-from engram.services.retrieval.graph_walk import Hop, Walk
+from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
 from engram.services.retrieval.passage_key_cache import Known
-from engram.services.retrieval.query_plan import Plan
+from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
-from engram.storage.learning.learned_weights import Learned
+from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval import passage_candidates, passages_by_key
-from engram.storage.retrieval.passage_candidates import Found
+from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 TITLES = 20_000
 """Titles that a process remembers the names of."""
@@ -34,7 +34,7 @@ RECORDED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class PassageRanking:
     """The ranked passages of one query.
 
     Attributes:
@@ -55,7 +55,7 @@ class Ranking:
     features: NDArray[np.float64]
     mean: NDArray[np.float64]
     recalled: bool
-    pool: Pool | None = None
+    pool: CandidatePool | None = None
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
     weight_events: int = 0
@@ -88,7 +88,9 @@ _NO_FEATURES = (
 )
 
 
-def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int, known: Known) -> Ranking:
+def rank(
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, depth: int, known: Known
+) -> PassageRanking:
     """The passages that a walk touched and those nearest to the question; without a walk those that a search finds.
 
     Args:
@@ -99,7 +101,7 @@ def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int
     top_k = plan.query.top_k
     if plan.served.strategy != "graph":
         ordered = search(reader, plan.focus, plan.served.strategy, plan.terms, depth, plan.limits, known)
-        return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:])
+        return PassageRanking(ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:])
     if plan.profile.by_features:
         return _by_features(reader, plan, walk, prior, known)
     bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
@@ -109,10 +111,10 @@ def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int
     similarities = {passage: key.similarity for passage, key in near.items()}
     scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
     ordered = passage_scores.best(scores, len(scores))
-    return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[top_k:])
+    return PassageRanking(ordered[:top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[top_k:])
 
 
-def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, known: Known) -> Ranking:
+def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known) -> PassageRanking:
     profile, top_k = plan.profile, plan.query.top_k
     found = _candidates(reader, plan, walk, known)
     titles = [_names(title) for title in found.titles]
@@ -135,7 +137,7 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, kn
             passage = walk.evidence[sentence].passage_id
             scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
     ordered = passage_scores.best(scores, len(scores))
-    return Ranking(
+    return PassageRanking(
         ordered[:top_k],
         found.ids[order],
         features[order],
@@ -149,7 +151,7 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, kn
     )
 
 
-def _candidates(reader: Reader, plan: Plan, walk: Walk, known: Known) -> Found:
+def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known) -> CandidatePassages:
     """What the walk reached and what either key is near to."""
     wanted = max(plan.query.top_k, plan.profile.ranked_passages)
     touched = {found.passage_id for found in walk.evidence.values()}
@@ -170,7 +172,7 @@ def _names(title: str | None) -> Sequence[str]:
 
 
 def _first_look(
-    reader: Reader, plan: Plan, walk: Walk, found: Found, titles: Sequence[Sequence[str]]
+    reader: Reader, plan: QueryPlan, walk: Walk, found: CandidatePassages, titles: Sequence[Sequence[str]]
 ) -> NDArray[np.float64]:
     """What each candidate is by itself, (n, len(FIRST_LOOK))."""
     length = max(sum(plan.terms.values()), 1)
@@ -189,8 +191,8 @@ def _first_look(
 
 
 def _believed(
-    prior: RankingPrior, learned: Mapping[Believed, Learned]
-) -> dict[Believed, tuple[NDArray[np.float64], int]]:
+    prior: RankingPrior, learned: Mapping[PriorIdentity, LearnedWeights]
+) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
     """Of each belief the mean weights, (k,), and the verdicts in them."""
     return {
         of: (ranking_weights.posterior(began, learned[of].evidence).mean, learned[of].events)
@@ -200,13 +202,13 @@ def _believed(
     }
 
 
-def _bonuses(hop: Hop, most: int) -> dict[int, float]:
+def _bonuses(hop: WalkHop, most: int) -> dict[int, float]:
     """Passage -> summed score of its ranking sentences (Eq. 7)."""
     chosen = hop.order[:most]
     return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])
 
 
-def _reach(hop: Hop, called: Mapping[str, Sequence[int]]) -> Reach:
+def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]]) -> HopReach:
     """What a hop reached, and the passages titled after the entities it started from.
 
     Args:
@@ -218,7 +220,7 @@ def _reach(hop: Hop, called: Mapping[str, Sequence[int]]) -> Reach:
         share = activation / highest if highest > 0 else 0.0
         for passage in called.get(normalise_entity(hop.start.names[entity]), ()):
             titled[passage] = max(titled.get(passage, 0.0), share)
-    return Reach(
+    return HopReach(
         passage_ids=hop.candidates.passage_ids[hop.order],
         semantic=hop.candidates.semantic[hop.order],
         scores=hop.scores[hop.order],

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.core.planning.feedback_stop import AT_LEAST, Told, named, told
+from engram.core.planning.feedback_stop import AT_LEAST, PoolVerdict, named, told
 from engram.providers.language import Language
 from engram.providers.stop_weights import COSINE, Relevance, StopWeights
 from engram.services.auth.encoder import Encoder
 from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.query_plan import Plan
+from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.corpus.collections import Collection
 
 
@@ -45,7 +45,9 @@ class PoolClassifier:
         """Whether a model reads the pool; else all that it goes by of a walk is there once a hop is made."""
         return self._relevance is not None
 
-    def told(self, collection: Collection, question: str, pool: Sequence[str], cosine: float | None = None) -> Told:
+    def told(
+        self, collection: Collection, question: str, pool: Sequence[str], cosine: float | None = None
+    ) -> PoolVerdict:
         """What the classifier says of a pool; an empty one has a relevance of 0.
 
         Args:
@@ -60,7 +62,7 @@ class PoolClassifier:
         vector: NDArray[np.float32] = self._encoder.embed(collection, [question])[0]
         return vector
 
-    def told_of(self, plan: Plan, walk: Walk) -> Told:
+    def told_of(self, plan: QueryPlan, walk: Walk) -> PoolVerdict:
         """The same of all that a walk has selected so far.
 
         Its cosines are those that its hops compared: nothing is embedded again.
@@ -93,6 +95,6 @@ class PoolClassifier:
         return float(max(scores))
 
 
-def suffices(said: Told) -> bool:
+def suffices(said: PoolVerdict) -> bool:
     """Whether that is enough to end hops by."""
     return said.probability >= AT_LEAST

@@ -16,7 +16,7 @@ Include = Literal["sentences", "entities", "trace"]
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class GapQuery:
     """A question and what is known of it: what it asks beside each of these sentences is a gap vector."""
 
     question: str
@@ -64,5 +64,5 @@ class Query:
     says_arm: bool = True
     unit: str | None = None
     pool: Sequence[int] = ()
-    lacking: Lacking | None = None
+    lacking: GapQuery | None = None
     walk: Walk | None = None

@@ -40,7 +40,7 @@ class Exploring:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class ServingMode:
     """How a query is served.
 
     Attributes:
@@ -66,15 +66,15 @@ def new_query_id() -> UUID:
     return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
 
 
-def as_asked(query: Query) -> Served:
+def as_asked(query: Query) -> ServingMode:
     """The query served as it says, whatever its collection is set to."""
-    return Served(
+    return ServingMode(
         query_id=new_query_id(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class QueryPlan:
     """One query, analysed and embedded.
 
     Attributes:
@@ -90,7 +90,7 @@ class Plan:
     """
 
     query: Query
-    served: Served
+    served: ServingMode
     focus: Focus
     limits: GraphLimits
     recall_gate: float
@@ -114,7 +114,7 @@ class Plan:
         """The constants that it is retrieved by."""
         return self.served.profile
 
-    def without_memory(self, top_k: int) -> "Plan":
+    def without_memory(self, top_k: int) -> "QueryPlan":
         """The same question with nothing learned and nothing explored."""
         return replace(
             self,
@@ -125,7 +125,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Planner:
+class QueryPlanner:
     """Makes plans.
 
     Attributes:
@@ -139,7 +139,7 @@ class Planner:
     llm: Llm | None = None
     llm_times: bool = False
 
-    def plan(self, query: Query, served: Served | None = None) -> Plan:
+    def plan(self, query: Query, served: ServingMode | None = None) -> QueryPlan:
         """The query as it is ``served``; by default as it was asked.
 
         Raises:
@@ -173,7 +173,7 @@ class Planner:
             key_vector=evolution.expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
             gaps=_gaps(vectors[1 + len(units) : 1 + len(units) + len(lacking)]) if lacking else (),
         )
-        return Plan(
+        return QueryPlan(
             query=query,
             served=served,
             focus=focus,
@@ -190,7 +190,7 @@ class Planner:
             warnings=warnings,
         )
 
-    def again(self, plan: Plan, collection: Collection) -> Plan:
+    def again(self, plan: QueryPlan, collection: Collection) -> QueryPlan:
         """The same question to the collection as it is now.
 
         Raises:
@@ -199,7 +199,7 @@ class Planner:
         query = replace(plan.query, scope=replace(plan.query.scope, collection=collection))
         return replace(self.plan(query, plan.served), sufficiency=plan.sufficiency, warnings=plan.warnings)
 
-    def embedded(self, plan: Plan, unknown: Sequence[str]) -> Plan:
+    def embedded(self, plan: QueryPlan, unknown: Sequence[str]) -> QueryPlan:
         """The plan with the embeddings of these of its names.
 
         Few need any: most names that a question mentions are names of entities, and one embedding takes as long as
@@ -214,7 +214,7 @@ class Planner:
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
 
-    def _sufficiency(self, query: Query, served: Served) -> Sufficiency:
+    def _sufficiency(self, query: Query, served: ServingMode) -> Sufficiency:
         walks, told = served.strategy == "graph", served.strategy == "graph" and served.profile.by_features
         if not walks and (query.max_hops is not None or query.sufficiency is not None):
             raise InvalidRequestError(
@@ -230,7 +230,9 @@ class Planner:
             return "none"
         return query.sufficiency or ("coverage" if served.profile.recalls else "none")
 
-    def _analysed(self, query: Query, served: Served) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
+    def _analysed(
+        self, query: Query, served: ServingMode
+    ) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
         """Normalised name -> mention, the time constraint, and whether rules had to find it.
 
         Where nothing is walked, names have no say, nor has a time; but a given one is kept for verdicts.
@@ -255,7 +257,7 @@ def _gaps(vectors: Vector) -> Sequence[Vector]:
     return list(complementarity.gaps(rows[0], rows[1:]).astype(np.float32))
 
 
-def _days(constraint: str | None, served: Served) -> tuple[TimeExpression, ...]:
+def _days(constraint: str | None, served: ServingMode) -> tuple[TimeExpression, ...]:
     """The intervals that the time constraint names, where they have a say."""
     if constraint is None or served.strategy != "graph" or not served.profile.by_features:
         return ()

@@ -12,25 +12,25 @@ from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.retrieval import hop_loop
-from engram.services.retrieval.answer_exploration import Explored, depth, explore
+from engram.services.retrieval.answer_exploration import ExploredAnswer, depth, explore
 from engram.services.retrieval.answer_trace import EntityAnswer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import Frontier, Walk
-from engram.services.retrieval.passage_key_cache import KeptKeys, Known
-from engram.services.retrieval.passage_ranking import Ranking, rank
+from engram.services.retrieval.passage_key_cache import Known, PassageKeyCache
+from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.pool_classifier import PoolClassifier, suffices
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import Plan, Planner, Served, milliseconds
+from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, ServingMode, milliseconds
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database, Reader
-from engram.storage.learning.walk_opening import Opening
+from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import entity_lookup
 from engram.telemetry.stages import stage
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class RetrievalResult:
     """What a query came upon.
 
     Attributes:
@@ -40,11 +40,11 @@ class Retrieved:
         sentences: passage -> all its sentences, if the query asked for them.
     """
 
-    plan: Plan
+    plan: QueryPlan
     entities: Sequence[EntityAnswer]
     walk: Walk
-    ranking: Ranking
-    explored: Explored
+    ranking: PassageRanking
+    explored: ExploredAnswer
     passages: Mapping[int, StoredPassage]
     sentences: Mapping[int, Sequence[StoredSentence]]
     search_ms: float
@@ -65,9 +65,9 @@ class RetrieveService:
     def __init__(
         self,
         database: Database,
-        planner: Planner,
+        planner: QueryPlanner,
         priors: RankingPriors,
-        kept_keys: KeptKeys,
+        kept_keys: PassageKeyCache,
         llm: Llm | None = None,
         *,
         threshold: float,
@@ -100,21 +100,21 @@ class RetrieveService:
             classifier=self._classifier,
         )
 
-    def plan(self, query: Query, served: Served | None = None) -> Plan:
+    def plan(self, query: Query, served: ServingMode | None = None) -> QueryPlan:
         """The query as it is ``served``; by default as it was asked, whatever its collection is set to.
 
         Raises:
-            InvalidRequestError, LlmNotConfiguredError: as ``Planner.plan``.
+            InvalidRequestError, LlmNotConfiguredError: as ``QueryPlanner.plan``.
         """
         return self._planner.plan(query, served)
 
-    def find(self, plan: Plan) -> Retrieved:
+    def find(self, plan: QueryPlan) -> RetrievalResult:
         """What the plan comes upon."""
         with self.on_snapshot(plan) as (_, found):
             return found
 
     @contextmanager
-    def on_snapshot(self, plan: Plan) -> Iterator[tuple[Reader, Retrieved]]:
+    def on_snapshot(self, plan: QueryPlan) -> Iterator[tuple[Reader, RetrievalResult]]:
         """What the plan comes upon, and the snapshot it was read on, for what else is to be read of that.
 
         Everything is read on one snapshot, but none is held while others work: between two of them names are
@@ -166,7 +166,9 @@ class RetrieveService:
         kept = [at for at, passage in enumerate(candidates) if passage in stored]
         return [stored[candidates[at]].external_id for at in kept], found.ranking.features[kept]
 
-    def _advanced(self, reader: Reader, plan: Plan, walk: Walk, known: Known) -> tuple[Walk, Ranking | None]:
+    def _advanced(
+        self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known
+    ) -> tuple[Walk, PassageRanking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
         Sufficiency "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
@@ -182,7 +184,7 @@ class RetrieveService:
             walk = self._walked(reader, plan, walk)
         return walk, None
 
-    def _classified(self, plan: Plan, walk: Walk) -> Walk:
+    def _classified(self, plan: QueryPlan, walk: Walk) -> Walk:
         """The walk with what the published classifier says of it, stopped if it says that it suffices."""
         with stage("suffices"):
             said = self._classifier().told_of(plan, walk)
@@ -190,11 +192,11 @@ class RetrieveService:
         stopped = "sufficient" if suffices(said) else walk.stop_reason
         return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
-    def _walked(self, reader: Reader, plan: Plan, walk: Walk) -> Walk:
+    def _walked(self, reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
         with stage("walk"):
             return hop_loop.advance(reader, plan, walk)
 
-    def _ranked(self, reader: Reader, plan: Plan, walk: Walk, known: Known) -> Ranking:
+    def _ranked(self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known) -> PassageRanking:
         with stage("rank"):
             prior = self._priors.of_kind(plan.collection.corpus_kind)
             return rank(reader, plan, walk, prior, depth(plan), known)
@@ -202,13 +204,13 @@ class RetrieveService:
     def _found(
         self,
         reader: Reader,
-        plan: Plan,
+        plan: QueryPlan,
         aligned: Sequence[EntityAnswer],
         walk: Walk,
-        ranking: Ranking | None,
+        ranking: PassageRanking | None,
         known: Known,
         began: float,
-    ) -> Retrieved:
+    ) -> RetrievalResult:
         """The rest of what is read once the walk has stopped."""
         ranking = ranking or self._ranked(reader, plan, walk, known)
         with stage("read"):
@@ -217,19 +219,19 @@ class RetrieveService:
     def _texts(
         self,
         reader: Reader,
-        plan: Plan,
+        plan: QueryPlan,
         aligned: Sequence[EntityAnswer],
         walk: Walk,
-        ranking: Ranking,
+        ranking: PassageRanking,
         began: float,
-    ) -> Retrieved:
+    ) -> RetrievalResult:
         explored = explore(reader, plan, ranking)
         shown = [passage for passage, _ in explored.best]
         sentences: dict[int, list[StoredSentence]] = {}
         if "sentences" in plan.query.include:
             for sentence in passages.sentences_of(reader, plan.collection.id, shown):
                 sentences.setdefault(sentence.passage_id, []).append(sentence)
-        return Retrieved(
+        return RetrievalResult(
             plan=plan,
             entities=aligned,
             walk=walk,
@@ -240,13 +242,13 @@ class RetrieveService:
             search_ms=milliseconds(began, time.perf_counter()),
         )
 
-    def _is_sufficient(self, plan: Plan, walk: Walk) -> bool:
+    def _is_sufficient(self, plan: QueryPlan, walk: Walk) -> bool:
         if self._llm is None:
             raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         return self._llm.is_sufficient(plan.query.text, walk.texts)
 
 
-def _opened(reader: Reader, plan: Plan) -> Opening | None:
+def _opened(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
     """What a walk from the question's names begins with, where none of them has to be embedded yet."""
     if not plan.mentions or plan.unknown:
         return None
@@ -254,8 +256,8 @@ def _opened(reader: Reader, plan: Plan) -> Opening | None:
 
 
 def _aligned(
-    reader: Reader, plan: Plan, opened: Opening | None
-) -> tuple[list[EntityAnswer], list[str], Opening | None]:
+    reader: Reader, plan: QueryPlan, opened: WalkOpening | None
+) -> tuple[list[EntityAnswer], list[str], WalkOpening | None]:
     """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what was read with
     them for a walk that starts from just these.
 

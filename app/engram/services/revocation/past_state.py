@@ -15,7 +15,7 @@ import structlog
 from engram.context.errors import ConflictError, InvalidRequestError, NameTakenError, UnavailableError
 from engram.core.text import name_pattern
 from engram.services.auth.scope import Scope
-from engram.services.jobs.idempotent_jobs import Begun, open_job
+from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import REPLAY
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.attribution import Attribution, Units
@@ -65,9 +65,9 @@ class PastService:
         if not re.fullmatch(name_pattern.COLLECTION, name):
             raise InvalidRequestError(f"{name!r} is no name for a collection.")
 
-        def begin(writer: Writer, collection_id: int) -> Begun:
+        def begin(writer: Writer, collection_id: int) -> JobStart:
             _check(writer, until, collection_id, name)
-            return Begun({})
+            return JobStart({})
 
         return open_job(self._database, scope, REPLAY, {"until": until.isoformat(), "into": name}, key, begin)
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.filter.states import RECALL, TIME, Audit, AuditRows, Observation, question_hash, seen_noise
-from engram.services.learning.feedback_policy import Noise
+from engram.core.filter.states import RECALL, TIME, Audit, AuditRows, SentenceObservation, question_hash, seen_noise
+from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.verdict_batch import directions, event_of
 from engram.services.learning.verdict_learning import LearnService
 from engram.services.passage_keys.attribution import Attribution, Units, text_hash
@@ -69,7 +69,7 @@ class Restore:
         days = Days()
         for at in range(0, len(events), BATCH):
             some = events[at : at + BATCH]
-            noises = {event.id: Noise(**asdict(event.constants)) for event in some}
+            noises = {event.id: FeedbackPolicy(**asdict(event.constants)) for event in some}
             pending = feedback_events.lock_pending(writer, copy.target, list(noises))
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             sentence_memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
@@ -107,7 +107,7 @@ def _audit(
     copy: Copy,
     events: Sequence[PendingEvent],
     targets: Mapping[int, Mapping[int, int]],
-    noises: Mapping[int, Noise],
+    noises: Mapping[int, FeedbackPolicy],
     questions: Mapping[int, int],
 ) -> AuditRows:
     """What the events said of the sentences that are there, with gains that are yet to be replayed."""
@@ -121,7 +121,9 @@ def _audit(
         for sentence, target in sorted(targets[event.id].items()):
             if sentence in alive:
                 noise = noises[event.id].of(target, event.verdict.confidence)
-                said = Observation(counted, sentence, target, seen_noise(noise, examined.get(sentence, 1.0)))
+                said = SentenceObservation(
+                    counted, sentence, target, seen_noise(noise, examined.get(sentence, 1.0))
+                )
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
                 rows += [Audit.of(said, channel) for channel in (RECALL, *channels)]
     return AuditRows.of(rows)

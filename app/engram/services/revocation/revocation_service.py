@@ -15,7 +15,7 @@ from engram.core.auth.access_keys import MODERATE
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
-from engram.services.jobs.idempotent_jobs import Begun, open_job
+from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import REVOCATION
 from engram.services.jobs.work import ClaimLostError, Work
 from engram.services.passage_keys.attribution import Attribution
@@ -23,13 +23,13 @@ from engram.services.passage_keys.key_evolution import EvolveService
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import feedback_events, replay_history
-from engram.storage.feedback_log.feedback_events import StoredEvent
+from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
 from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 from engram.storage.learning import learned_weights, question_supports, sentence_memories
 from engram.storage.learning.learned_weights import Days
 from engram.storage.revocation import revocations
-from engram.storage.revocation.revocations import Criteria
+from engram.storage.revocation.revocations import VerdictFilter
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +50,7 @@ class RevokeService:
         self._evolve = evolve
         self._batch_size = batch_size
 
-    def revoke(self, scope: Scope, event_id: int) -> StoredEvent:
+    def revoke(self, scope: Scope, event_id: int) -> StoredVerdictEvent:
         """Revoke one event, applied or not; one that is revoked already stays as it is.
 
         Raises:
@@ -99,11 +99,11 @@ class RevokeService:
         """
         if since is not None and before is not None and since >= before:
             raise InvalidRequestError("'from' must come before 'to'.")
-        criteria = Criteria(judge, since, before)
+        criteria = VerdictFilter(judge, since, before)
 
-        def begin(writer: Writer, collection_id: int) -> Begun:
+        def begin(writer: Writer, collection_id: int) -> JobStart:
             begun = revocations.begin(writer, collection_id, criteria)
-            return Begun({"last": begun.last}, received=begun.at_once + begun.left, updated=begun.at_once)
+            return JobStart({"last": begun.last}, received=begun.at_once + begun.left, updated=begun.at_once)
 
         return open_job(self._database, scope, REVOCATION, criteria.as_json(), key, begin)
 

@@ -16,14 +16,14 @@ import numpy as np
 
 from engram.context.errors import NotFoundError
 from engram.core.filter import caps
-from engram.core.filter.states import RECALL, TASK, Memory, Support, question_hash
-from engram.core.ranking.ranking_weights import Believed, Evidence, Prior
+from engram.core.filter.states import RECALL, TASK, SentenceMemory, Support, question_hash
+from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
-from engram.services.feedback_log.weight_terms import Said, observed
+from engram.services.feedback_log.weight_terms import JudgedStatement, observed
 from engram.services.passage_keys.key_evolution import EvolveService
-from engram.services.revocation.verification_findings import TOLERANCE, Findings, Report, values
+from engram.services.revocation.verification_findings import TOLERANCE, Findings, VerificationReport, values
 from engram.services.revocation.verify_facts import verify_facts
 from engram.services.revocation.verify_keys import verify_keys
 from engram.storage.corpus import collections, passages
@@ -52,7 +52,7 @@ class VerifyService:
         self._evolve = evolve
         self._capacity = capacity
 
-    def every(self, most: int = 100) -> Iterator[Report]:
+    def every(self, most: int = 100) -> Iterator[VerificationReport]:
         """Verify all collections of all tenants, in name order, keeping ``most`` differences of each.
 
         One that is deleted meanwhile is left out: nothing of it is left to differ. Another tenant's is called by
@@ -69,7 +69,7 @@ class VerifyService:
                     continue
             after = (page[-1].name, page[-1].id)
 
-    def verify(self, scope: Scope, most: int = 100) -> Report:
+    def verify(self, scope: Scope, most: int = 100) -> VerificationReport:
         """Verify a collection as it is now, keeping ``most`` differences.
 
         Raises:
@@ -81,7 +81,7 @@ class VerifyService:
         with self._database.read() as reader:
             return collections.of_all_tenants(reader, after, COLLECTIONS)
 
-    def _verify(self, collection_id: int, name: str, most: int) -> Report:
+    def _verify(self, collection_id: int, name: str, most: int) -> VerificationReport:
         findings = Findings(most)
         with self._database.snapshot() as reader:
             target = collections.by_id(reader, collection_id).id
@@ -143,7 +143,7 @@ def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
         }
         for memory in stored.values():
             findings.seen("sentence_memory", *values(memory))
-        replayed: dict[tuple[int, str], Memory] = {}
+        replayed: dict[tuple[int, str], SentenceMemory] = {}
         for done in log_replay.memories(reader, collection_id, chunk):
             replayed[done.state.sentence_id, done.state.channel] = done.state
             _correct(findings, done.corrected)
@@ -185,7 +185,7 @@ def _correct(findings: Findings, corrected: Sequence[Any]) -> None:
 def _weights(
     reader: Reader,
     collection_id: int,
-    believed: Believed,
+    believed: PriorIdentity,
     known: Prior | None,
     contested: set[int],
     findings: Findings,
@@ -216,7 +216,7 @@ def _weights(
         )
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
         there = [term for term in page if spoken[term.event_id].keys() <= holders.keys()]
-        said = [Said.of(term, spoken[term.event_id], holders, term.noise) for term in there]
+        said = [JudgedStatement.of(term, spoken[term.event_id], holders, term.noise) for term in there]
         anew = () if known is None else observed(believed, known, said)
         for term, seen in zip(there, anew, strict=known is not None):
             if seen is None or not _near(term.evidence, seen.evidence):
@@ -235,7 +235,7 @@ def _weights(
                 findings.differs("ranking_audit", name, f"counted is {term.counted}")
 
 
-def _seen(term: Term, believed: Believed, findings: Findings) -> None:
+def _seen(term: Term, believed: PriorIdentity, findings: Findings) -> None:
     evidence = term.evidence
     findings.seen(
         "ranking_audit",
@@ -248,7 +248,7 @@ def _seen(term: Term, believed: Believed, findings: Findings) -> None:
     )
 
 
-def _near(one: Evidence, other: Evidence) -> bool:
+def _near(one: WeightEvidence, other: WeightEvidence) -> bool:
     scale = TOLERANCE * max(1.0, float(np.abs(other.precision).max()))
     return np.allclose(one.information, other.information, rtol=TOLERANCE, atol=scale) and np.allclose(
         one.precision, other.precision, rtol=TOLERANCE, atol=scale

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.filter.caps import Pulled
+from engram.core.filter.caps import GainBudget
 
 TOLERANCE = 1e-9
 """Of what goes through exponentials and matrix products."""
@@ -30,7 +30,7 @@ TABLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RowDifference:
     """A row that the log does not lead to; ``row`` says which, in the table's own words."""
 
     table: str
@@ -48,12 +48,12 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerificationReport:
     """What came of one collection; ``difference_count`` is of all differences, of which some are kept."""
 
     collection: str
     tables: list[Checked]
-    differences: list[Difference]
+    differences: list[RowDifference]
     difference_count: int
 
     @property
@@ -72,7 +72,7 @@ class Findings:
     """What a comparison found so far."""
 
     most: int
-    kept: list[Difference] = field(default_factory=list)
+    kept: list[RowDifference] = field(default_factory=list)
     count: int = 0
     rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))
     digests: dict[str, Any] = field(default_factory=lambda: {table: hashlib.sha256() for table in TABLES})
@@ -81,7 +81,7 @@ class Findings:
         """Note a row that is not what it ought to be."""
         self.count += 1
         if len(self.kept) < self.most:
-            self.kept.append(Difference(table, row, reason))
+            self.kept.append(RowDifference(table, row, reason))
 
     def seen(self, table: str, *values: object) -> None:
         """Count a stored row into the table's checksum."""
@@ -103,10 +103,10 @@ class Findings:
                 if wrong:
                     self.differs(table, row, wrong)
 
-    def report(self, collection: str) -> Report:
+    def report(self, collection: str) -> VerificationReport:
         """All of it."""
         checked = [Checked(table, self.rows[table], self.digests[table].hexdigest()) for table in TABLES]
-        return Report(collection, checked, self.kept, self.count)
+        return VerificationReport(collection, checked, self.kept, self.count)
 
 
 def values(row: Any) -> list[object]:
@@ -146,7 +146,7 @@ def packed(value: object) -> bytes:
             found = packed(np.ascontiguousarray(value).tobytes())
         case dict():
             found = packed(list(value.values()))
-        case Pulled():
+        case GainBudget():
             found = packed([value.day, value.kept])
         case list() | tuple():
             found = b"[" + struct.pack("<q", len(value)) + b"".join(map(packed, value))

@@ -10,8 +10,8 @@ from engram.services.retrieval.answer import Timings
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason
 from engram.services.retrieval.query import Memory, Query, Strategy
-from engram.services.retrieval.query_plan import Plan
-from engram.services.retrieval.retrieval_service import Retrieved, RetrieveService
+from engram.services.retrieval.query_plan import QueryPlan
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ArmComparison:
     """Both answers. ``passages`` are the first ``top_k`` of either arm, by the better of their two ranks."""
 
     collection: str
@@ -77,7 +77,7 @@ class CompareService:
         self._reads = reads
         self._retrieve = retrieve
 
-    def compare(self, a: Query, b: Query) -> Comparison:
+    def compare(self, a: Query, b: Query) -> ArmComparison:
         """The same question under two arms.
 
         Raises:
@@ -90,7 +90,7 @@ class CompareService:
         scores = [dict(found.ranking.ordered) for found in both]
         stored = {passage: held for found in both for passage, held in found.passages.items()}
         first = {passage: min(place[passage] for place in places if passage in place) for passage in stored}
-        return Comparison(
+        return ArmComparison(
             collection=a.scope.collection.name,
             query=a.text,
             top_k=a.top_k,
@@ -110,11 +110,11 @@ class CompareService:
             ],
         )
 
-    def _find(self, plan: Plan) -> Retrieved:
+    def _find(self, plan: QueryPlan) -> RetrievalResult:
         return self._reads.of(plan.collection.id, lambda: self._retrieve.find(plan))
 
 
-def _side(found: Retrieved) -> Side:
+def _side(found: RetrievalResult) -> Side:
     plan, walk = found.plan, found.walk
     return Side(
         memory=plan.served.memory,
@@ -128,7 +128,7 @@ def _side(found: Retrieved) -> Side:
     )
 
 
-def _read(found: Retrieved) -> MemoryPart:
+def _read(found: RetrievalResult) -> MemoryPart:
     moved = {
         sentence
         for hop in found.walk.hops

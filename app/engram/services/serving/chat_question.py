@@ -12,14 +12,14 @@ TURNS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """What one side of a conversation said; ``role`` is ``user`` or ``assistant``."""
 
     role: str
     text: str
 
 
-def restated(llm: Llm, question: str, earlier: Sequence[Turn]) -> tuple[str, tuple[Fallback, ...]]:
+def restated(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:
     """The question as it can be understood without what was said before it.
 
     If the endpoint fails to restate it, it stays as it is, and a warning says so.

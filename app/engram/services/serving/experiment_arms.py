@@ -18,7 +18,7 @@ from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Memory, Query, Strategy
-from engram.services.retrieval.query_plan import Exploring, Served, as_asked
+from engram.services.retrieval.query_plan import Exploring, ServingMode, as_asked
 from engram.services.serving.query_service import AskService
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -32,7 +32,7 @@ SLOTS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class ExperimentArm:
     """An arm of an experiment: ``percent`` of the units are served like this."""
 
     name: str
@@ -104,7 +104,7 @@ class ServingService:
         return changed
 
 
-def served(query: Query, query_id: UUID | None = None) -> Served:
+def served(query: Query, query_id: UUID | None = None) -> ServingMode:
     """How the query is served by the settings of its collection.
 
     In shadow there is no memory, whatever the query says, and no arm: its figures would be of something else than
@@ -129,7 +129,7 @@ def served(query: Query, query_id: UUID | None = None) -> Served:
     return replace(asked, exploring=exploring(query, collection, asked.query_id))
 
 
-def arm_of(query: Query, collection: Collection, unit: str) -> Arm | None:
+def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | None:
     """The unit's arm of the collection's experiment, see ``core.assignment``; None if it has none.
 
     A query that bounds its hops goes to no arm if some arm makes no hops: that arm alone would have to refuse it,
@@ -147,9 +147,9 @@ def arm_of(query: Query, collection: Collection, unit: str) -> Arm | None:
     return None if at is None else arms[at]
 
 
-def arms_of(collection: Collection) -> list[Arm]:
+def arms_of(collection: Collection) -> list[ExperimentArm]:
     """The arms of the collection's experiment; none if there is none."""
-    return [] if collection.experiment is None else [Arm(**arm) for arm in collection.experiment["arms"]]
+    return [] if collection.experiment is None else [ExperimentArm(**arm) for arm in collection.experiment["arms"]]
 
 
 def exploring(query: Query, collection: Collection, query_id: UUID) -> Exploring | None:

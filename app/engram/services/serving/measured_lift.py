@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engram.context.errors import InvalidRequestError
-from engram.core.experiments.lift import Difference, Sums, mean_difference, share_difference, sums
+from engram.core.experiments.lift import ArmDifference, Sums, mean_difference, share_difference, sums
 from engram.services.auth.scope import Scope
 from engram.services.serving.experiment_arms import arms_of
 from engram.storage.corpus import collections
@@ -40,7 +40,7 @@ class ArmLift:
     unjudged: int
     figures: Mapping[str, Sums]
     median_total_ms: float | None
-    differences: Mapping[str, Difference | None] | None
+    differences: Mapping[str, ArmDifference | None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,6 @@ def _shown(arm: str | None, tally: _Tally, base: _Tally | None) -> ArmLift:
     )
 
 
-def _differences(figures: Mapping[str, Sums], baseline: Mapping[str, Sums]) -> dict[str, Difference | None]:
+def _differences(figures: Mapping[str, Sums], baseline: Mapping[str, Sums]) -> dict[str, ArmDifference | None]:
     shares = {name: share_difference(figures[name], baseline[name]) for name in SHARES}
     return shares | {name: mean_difference(figures[name], baseline[name]) for name in MEANS}

@@ -19,9 +19,9 @@ from engram.services.retrieval import answer_presentation
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import Plan, Served
-from engram.services.retrieval.retrieval_service import Retrieved, RetrieveService
-from engram.services.serving.stored_answer import Reading, kept
+from engram.services.retrieval.query_plan import QueryPlan, ServingMode
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
+from engram.services.serving.stored_answer import AnswerReading, kept
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes
 from engram.storage.retrieval.episode_partitions import monday_of
@@ -64,7 +64,7 @@ class AskService:
         self._influences = influences
         self._durable = durable
 
-    def query(self, query: Query, served: Served | None = None, *, explained: bool = True) -> Answer:
+    def query(self, query: Query, served: ServingMode | None = None, *, explained: bool = True) -> Answer:
         """Answer a question and keep the episode.
 
         Args:
@@ -131,13 +131,13 @@ class AskService:
             stored = episodes.find(reader, scope.collection.id, query_id)
             if not scope.sees(stored.principal):
                 raise episodes.missing(query_id)
-            reading = Reading(reader, scope.collection, stored)
+            reading = AnswerReading(reader, scope.collection, stored)
         trace = reading.trace()
         if not scope.may(AUDIT):
             trace = {**trace, "recalled": [{**row, "past_question": None} for row in trace["recalled"]]}
         return Episode(reading.answer(), trace, stored.judged, stored.created_at)
 
-    def _traced(self, plan: Plan, *, explained: bool) -> tuple[Retrieved, Trace]:
+    def _traced(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
         """What the query came upon, and how, explained if it asks for that.
 
         For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
@@ -153,7 +153,7 @@ class AskService:
             with stage("explain"):
                 return found, self._influences.explained(reader, found, plain, answer_presentation.trace(found))
 
-    def _without_memory(self, plan: Plan) -> Sequence[tuple[int, float]]:
+    def _without_memory(self, plan: QueryPlan) -> Sequence[tuple[int, float]]:
         wanted = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
         return self._retrieve.find(plan.without_memory(wanted)).ranking.ordered
 

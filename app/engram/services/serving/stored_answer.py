@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from engram.core.ranking import sufficiency
 from engram.services.retrieval.answer import Answer, PassageAnswer
 from engram.services.retrieval.answer_trace import Cause, HopTrace, PassageTrace, Trace
-from engram.services.retrieval.graph_walk import Hop
-from engram.services.retrieval.retrieval_service import Retrieved
+from engram.services.retrieval.graph_walk import WalkHop
+from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
@@ -27,7 +27,7 @@ from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import EpisodeRow, StoredEpisode
 
 
-def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
+def kept(found: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
     """What is kept of an answer and of how it came about."""
     plan, ranking, explored = found.plan, found.ranking, found.explored
     ids = {stored.external_id: passage for passage, stored in found.passages.items()}
@@ -79,7 +79,7 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
     )
 
 
-def _taught(found: Retrieved) -> NDArray[np.float32] | None:
+def _taught(found: RetrievalResult) -> NDArray[np.float32] | None:
     """Features of the answer, where a verdict on it speaks of the first that the weights alone ranked.
 
     It does not where the judge was not shown all of these.
@@ -102,7 +102,7 @@ def _passage(hit: PassageAnswer) -> dict[str, Any]:
     }
 
 
-def _hop(trace: HopTrace, hop: Hop) -> dict[str, Any]:
+def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
     active = hop.start.activation
     return {
         "hop": trace.hop,
@@ -157,7 +157,7 @@ def _columns(kind: type) -> tuple[str, ...]:
     return tuple(name for name in names if name != "question") if issubclass(kind, Cause) else names
 
 
-class Reading:
+class AnswerReading:
     """An answer read again: what its ids stand for now."""
 
     def __init__(self, reader: Reader, collection: Collection, episode: StoredEpisode) -> None:

@@ -9,7 +9,7 @@ from engram.providers.llm import Llm
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import Query
-from engram.services.serving.chat_question import Turn, restated
+from engram.services.serving.chat_question import ChatTurn, restated
 from engram.services.serving.experiment_arms import ServingService
 
 
@@ -43,7 +43,7 @@ class AnswerService:
         self._serving = serving
         self._llm = llm
 
-    def answer(self, query: Query, earlier: Sequence[Turn] = ()) -> WordedAnswer:
+    def answer(self, query: Query, earlier: Sequence[ChatTurn] = ()) -> WordedAnswer:
         """Retrieve and answer; if the endpoint fails, there is what was retrieved, and a warning.
 
         Where something was said ``earlier``, the question is restated first, so that it can be understood alone.

@@ -10,23 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from engram.context.errors import LlmError
-from engram.core.knowledge.agent_turns import Turn, written
+from engram.core.knowledge.agent_turns import AgentTurn, written
 from engram.core.knowledge.triples import Triple
-from engram.core.planning.session import Conclusion, Curated, Note, PoolSentence, StopReason
+from engram.core.planning.session import Conclusion, CurationCounts, Note, PoolSentence, StopReason
 from engram.providers.language import SentenceAnalysis
 from engram.providers.llm import Llm, agent_prompts, triple_of
 from engram.providers.llm.agent_model import next_turn
 from engram.services.facts import rule_agent
-from engram.services.facts.agent_memory import Memory
-from engram.services.facts.agent_play import Change, Outcome, Play, begin, carry_out, observe
-from engram.services.facts.grounding import Document, Grounded, bears, by_rules, grounded
+from engram.services.facts.agent_memory import AgentMemory
+from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe
+from engram.services.facts.grounding import GroundedFacts, StreamDocument, bears, by_rules, grounded
 from engram.services.facts.text_facts import BY_LLM, read_by_model
 from engram.services.retrieval.fallbacks import Fallback
-from engram.services.sessions.planner import Step
-from engram.services.sessions.session_rules import Ordered, evidence_first, ranked_by_rules
+from engram.services.sessions.planner import SessionStep
+from engram.services.sessions.session_rules import OrderedPassages, evidence_first, ranked_by_rules
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import AskedQuery, Tools
-from engram.services.sessions.tree_options import Said, said_of
+from engram.services.sessions.session_tools import AskedQuery, StepTools
+from engram.services.sessions.tree_options import PlannerOptions, said_of
 
 CALLS_TO_ANSWER = 2
 """Calls of the budget that are kept for the answer and its repetition."""
@@ -41,12 +41,12 @@ class AgentPlanner:
     name = "agent"
     needs_llm = True
 
-    def step(self, state: SessionState, tools: Tools) -> Step:
+    def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The next turn."""
         options = said_of(state.asked.options)
         asked, documents = _documents(state, tools, options)
         if not documents:
-            return Step(action=None, asked=asked, stop="nothing_new")
+            return SessionStep(action=None, asked=asked, stop="nothing_new")
         play = begin(state.question, len(documents), turns=_turns(state), insert_only=options.insert_only)
         if "remarks" in state.plan_state:
             play = play.resumed(state.plan_state)
@@ -55,16 +55,16 @@ class AgentPlanner:
         reading = _Reading(tools, options)
         turn, warnings = _turn(tools, play, document, options)
         if turn is None:
-            return Step(action=None, asked=asked, stop="no_gap", warnings=warnings)
+            return SessionStep(action=None, asked=asked, stop="no_gap", warnings=warnings)
         outcome = carry_out(play, turn, document, reading.insert, reading.update)
         found = _found(state, play, outcome, tools)
         ordered = ranked_by_rules(state, asked, found)
-        return Step(
+        return SessionStep(
             action="skip" if turn.skips else turn.act,
             sub_question=turn.content if turn.act == "search" else None,
             asked=asked,
             found=found,
-            curated=Curated(kept=len(found)),
+            curated=CurationCounts(kept=len(found)),
             notes=[*state.notes, *_notes(state, play, outcome)],
             ranked=_ranked(state, documents, ordered, found),
             enough=ordered.enough,
@@ -91,15 +91,15 @@ class AgentPlanner:
 class _Reading:
     """What reads facts from what the agent says, as the session's options have it."""
 
-    tools: Tools
-    options: Said
+    tools: StepTools
+    options: PlannerOptions
     warnings: list[Fallback] = field(default_factory=list)
 
-    def insert(self, text: str, document: Document) -> Grounded:
+    def insert(self, text: str, document: StreamDocument) -> GroundedFacts:
         """What an inserted text comes to."""
         return grounded(text, document, self.tools.language, self._read)
 
-    def update(self, text: str, document: Document, memory: Memory) -> Change:
+    def update(self, text: str, document: StreamDocument, memory: AgentMemory) -> Change:
         """What a correction comes to: by the model what it removes and adds (GRAM, Fig. 6), else by rules."""
         own, llm = self.insert(text, document), self.tools.llm
         if self.options.extraction != BY_LLM or llm is None or not memory.facts:
@@ -119,7 +119,7 @@ class _Reading:
                 if bears(sentence, document.title, triple):
                     added.append((triple, document.source(ordinal)))
                     break
-        return Change(Grounded([*own.said, *added], own.unsupported), [known[place] for place in said.remove])
+        return Change(GroundedFacts([*own.said, *added], own.unsupported), [known[place] for place in said.remove])
 
     def _read(self, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
         if self.options.extraction != BY_LLM or self.tools.llm is None:
@@ -129,7 +129,9 @@ class _Reading:
         return triples
 
 
-def _documents(state: SessionState, tools: Tools, options: Said) -> tuple[list[AskedQuery], list[int]]:
+def _documents(
+    state: SessionState, tools: StepTools, options: PlannerOptions
+) -> tuple[list[AskedQuery], list[int]]:
     """What the first round asked, and the documents in the order in which they go by."""
     if "documents" in state.plan_state:
         return [], list(state.plan_state["documents"])
@@ -145,7 +147,7 @@ def _turns(state: SessionState) -> int:
     return min(state.budget.rounds, state.number if left <= CALLS_TO_ANSWER else state.budget.rounds)
 
 
-def _current(play: Play, documents: Sequence[int], tools: Tools) -> tuple[Play, Document | None]:
+def _current(play: Play, documents: Sequence[int], tools: StepTools) -> tuple[Play, StreamDocument | None]:
     """The document of the moment; those that are gone went by."""
     while play.at < len(documents):
         document = tools.document(documents[play.at])
@@ -155,7 +157,9 @@ def _current(play: Play, documents: Sequence[int], tools: Tools) -> tuple[Play, 
     return play, None
 
 
-def _turn(tools: Tools, play: Play, document: Document | None, options: Said) -> tuple[Turn | None, list[Fallback]]:
+def _turn(
+    tools: StepTools, play: Play, document: StreamDocument | None, options: PlannerOptions
+) -> tuple[AgentTurn | None, list[Fallback]]:
     """What the model does; where it fails, what rules would; None where only an answer is left."""
     llm: Llm | None = tools.llm
     detail = "The budget has no call of the language model."
@@ -169,14 +173,14 @@ def _turn(tools: Tools, play: Play, document: Document | None, options: Said) ->
     return rule_agent.insert_relevant(play, document, tools.language), [Fallback("acted-by-rules", detail)]
 
 
-def _found(state: SessionState, play: Play, outcome: Outcome, tools: Tools) -> list[PoolSentence]:
+def _found(state: SessionState, play: Play, outcome: TurnOutcome, tools: StepTools) -> list[PoolSentence]:
     """The sentences that say the turn's facts and are not in the pool yet."""
     memory, before = outcome.play.memory, len(play.memory.sources)
     fresh = [int(source.key) for source in memory.sources[before:]]
     return [PoolSentence(one.id, one.passage_id, one.text, state.number, None) for one in tools.sentences(fresh)]
 
 
-def _notes(state: SessionState, play: Play, outcome: Outcome) -> list[Note]:
+def _notes(state: SessionState, play: Play, outcome: TurnOutcome) -> list[Note]:
     """A line for each fact that is new, and one for each that is doubted or over since."""
     memory = outcome.play.memory
     fresh = [place for place in outcome.facts if place >= len(play.memory.facts)]
@@ -188,24 +192,24 @@ def _notes(state: SessionState, play: Play, outcome: Outcome) -> list[Note]:
     return notes
 
 
-def _cites(memory: Memory, places: Sequence[int]) -> tuple[int, ...]:
+def _cites(memory: AgentMemory, places: Sequence[int]) -> tuple[int, ...]:
     numbers = dict.fromkeys(number for place in places for number in memory.facts[place].sources)
     return tuple(int(memory.sources[number - 1].key) for number in numbers)
 
 
-def _conclusion(outcome: Outcome) -> Conclusion | None:
+def _conclusion(outcome: TurnOutcome) -> Conclusion | None:
     if outcome.answer is None:
         return None
     cites = [int(outcome.play.memory.sources[number - 1].key) for number in dict.fromkeys(outcome.cites)]
     return Conclusion(outcome.answer, bool(cites), cites)
 
 
-def _stop(outcome: Outcome) -> StopReason | None:
+def _stop(outcome: TurnOutcome) -> StopReason | None:
     return None if outcome.answer is None else "answered"
 
 
 def _ranked(
-    state: SessionState, documents: Sequence[int], ordered: Ordered, found: Sequence[PoolSentence]
+    state: SessionState, documents: Sequence[int], ordered: OrderedPassages, found: Sequence[PoolSentence]
 ) -> list[int]:
     """Passages that a fact is from first, then the others as they came."""
     return evidence_first(list(dict.fromkeys([*ordered.ranked, *documents])), [*state.pool, *found])

@@ -8,10 +8,10 @@ has room for it. The choice is made once, after the first round, and kept.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from engram.services.sessions.planner import Planner, Step
+from engram.services.sessions.planner import SessionPlanner, SessionStep
 from engram.services.sessions.pool_planner import PoolPlanner
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import Tools
+from engram.services.sessions.session_tools import StepTools
 
 NEAR = 0.6
 """Probability that the evidence is enough from which on it is near."""
@@ -31,18 +31,18 @@ class AutoPlanner:
     """
 
     pool: PoolPlanner
-    others: Mapping[str, Planner]
+    others: Mapping[str, SessionPlanner]
     name = "auto"
     needs_llm = False
 
-    def step(self, state: SessionState, tools: Tools) -> Step:
+    def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The first round, or what the picked planner does."""
         if not state.rounds:
             step = self.pool.by_rules(state, tools)
             return replace(step, plan_state={"of": step.plan_state or {}})
         kept = dict(state.plan_state)
         picked = kept.get("planner") or self._pick(state, tools)
-        planner: Planner = self.others.get(picked, self.pool)
+        planner: SessionPlanner = self.others.get(picked, self.pool)
         inner = kept.get("of", {}) if picked == kept.get("planner") or picked == self.pool.name else {}
         step = planner.step(replace(state, plan_state=inner), tools)
         return replace(
@@ -51,7 +51,7 @@ class AutoPlanner:
             said={**step.said, "planner": picked},
         )
 
-    def _pick(self, state: SessionState, tools: Tools) -> str:
+    def _pick(self, state: SessionState, tools: StepTools) -> str:
         if tools.llm is None or (state.enough is not None and state.enough >= NEAR):
             return self.pool.name
         calls = state.budget.llm_calls - state.cost.llm_calls

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from engram.core.planning.curation import curate
-from engram.core.planning.session import Curated, Gap, PoolSentence
-from engram.services.sessions.planner import Step
+from engram.core.planning.session import CurationCounts, Gap, PoolSentence
+from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.session_rules import ranked_by_rules
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import Tools
+from engram.services.sessions.session_tools import StepTools
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CallerRound:
     """What the caller wants of one round; nothing: whatever the planner would do."""
 
     question: str | None = None
@@ -25,13 +25,13 @@ class Given:
         return self.question is not None or bool(self.evidence)
 
 
-def given_of(payload: Mapping[str, Any]) -> Given | None:
+def given_of(payload: Mapping[str, Any]) -> CallerRound | None:
     """What a job's payload asks for; None: to go on until the end."""
     said = payload.get("round")
-    return None if said is None else Given(said.get("question"), tuple(said.get("evidence", ())))
+    return None if said is None else CallerRound(said.get("question"), tuple(said.get("evidence", ())))
 
 
-def given_step(state: SessionState, tools: Tools, given: Given) -> Step:
+def given_step(state: SessionState, tools: StepTools, given: CallerRound) -> SessionStep:
     """Ask the caller's sub-question, and put its evidence into the pool."""
     brought = _brought(state, tools, given)
     pool = [*state.pool, *brought]
@@ -40,20 +40,20 @@ def given_step(state: SessionState, tools: Tools, given: Given) -> Step:
     lost = len(given.evidence) - len(brought)
     found = [*brought, *found]
     ranking = ranked_by_rules(state, asked, found)
-    return Step(
+    return SessionStep(
         action="given",
         sub_question=given.question,
         gap=None if given.question is None else Gap(given.question),
         asked=asked,
         found=found,
-        curated=curated + Curated(kept=len(brought), exact=lost),
+        curated=curated + CurationCounts(kept=len(brought), exact=lost),
         ranked=ranking.ranked,
         enough=ranking.enough,
         covered=ranking.covered,
     )
 
 
-def _brought(state: SessionState, tools: Tools, given: Given) -> list[PoolSentence]:
+def _brought(state: SessionState, tools: StepTools, given: CallerRound) -> list[PoolSentence]:
     """The caller's sentences that there are and that the pool has not, of passages that may still be read."""
     wanted = [sentence for sentence in given.evidence if sentence not in {one.sentence_id for one in state.pool}]
     stored = tools.sentences(wanted)

@@ -12,9 +12,9 @@ from engram.core.knowledge.claims import NEVER
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import normalise_entity
 from engram.services.auth.scope import Scope
-from engram.services.facts.agent_memory import AGENT, Memory
-from engram.services.facts.agent_memory_index import Kept
-from engram.services.facts.fact_service import FactsService, PassageGoneError, Revision, Stated
+from engram.services.facts.agent_memory import AGENT, AgentMemory
+from engram.services.facts.agent_memory_index import IndexedFact
+from engram.services.facts.fact_service import FactsService, PassageGoneError, Revision, StatedFact
 from engram.services.sessions.session_state import SessionState
 from engram.storage.corpus import passages
 from engram.storage.database import Database
@@ -35,7 +35,7 @@ class Publisher:
         Raises:
             NotFoundError: the collection was deleted meanwhile.
         """
-        memory = Memory.loaded(state.plan_state)
+        memory = AgentMemory.loaded(state.plan_state)
         texts = {one.sentence_id: one.text for one in state.pool}
         with self._database.read() as reader:
             held = passages.by_id(reader, scope.collection.id, {one.passage_id for one in state.pool})
@@ -65,21 +65,21 @@ class Publisher:
         return len(rows)
 
 
-def _said(memory: Memory, passage: int, texts: dict[int, str]) -> Iterable[Stated]:
+def _said(memory: AgentMemory, passage: int, texts: dict[int, str]) -> Iterable[StatedFact]:
     for fact in memory.facts:
         for number in fact.sources:
             source = memory.sources[number - 1]
             if source.document == str(passage) and source.key in texts:
-                yield Stated(_triple(fact), texts[int(source.key)])
+                yield StatedFact(_triple(fact), texts[int(source.key)])
 
 
-def _identity(fact: Kept | FactRow) -> tuple[str, str, str, int, int]:
+def _identity(fact: IndexedFact | FactRow) -> tuple[str, str, str, int, int]:
     """What tells a fact from others, here and there."""
     ends = (normalise_entity(fact.subject), fact.predicate, normalise_entity(fact.object))
     return (*ends, fact.valid_from, fact.valid_to)
 
 
-def _triple(fact: Kept) -> Triple:
+def _triple(fact: IndexedFact) -> Triple:
     start = fact.valid_from or None
     end = None if fact.valid_to == NEVER else fact.valid_to
     return Triple(
@@ -94,7 +94,7 @@ def _triple(fact: Kept) -> Triple:
     )
 
 
-def _revisions(memory: Memory, stated: dict[int, int]) -> Iterable[Revision]:
+def _revisions(memory: AgentMemory, stated: dict[int, int]) -> Iterable[Revision]:
     for remark in memory.remarks:
         if remark.fact not in stated:
             continue

@@ -1,11 +1,11 @@
 """What a planner is: given a session's state, it does the next round and says what came of it.
 
 To add a planner: write a class with a ``name`` and a ``step`` in a module of its own here, and give it to
-``composition.py`` (``planners``) under that name; ``Planner`` in ``api/sessions/session_schemas.py`` lists the
-names that requests may use. A step may take long and call an LLM through ``tools.llm``; no transaction is open
-meanwhile. What it returns, a ``Step``, is then committed whole, with the round's cost, by one transaction; if the
+``runtime/container.py`` (``session_planners``) under that name. ``SessionPlanner`` in ``api/sessions/schemas.py`` lists
+the names that requests may use. A step may take long and call an LLM through ``tools.llm``; no transaction is open
+meanwhile. The ``SessionStep`` that it returns is committed whole, with the round's cost, by one transaction. If the
 process is killed before that, the step is done again from the same state. What it is to remember beyond notes it
-puts into ``Step.plan_state``, which comes back as ``SessionState.plan_state``. Budgets hold by themselves:
+puts into ``SessionStep.plan_state``, which comes back as ``SessionState.plan_state``. Budgets hold by themselves:
 ``tools`` refuses what would go beyond one (``BudgetSpentError``, an ``LlmError`` where it is about the LLM, so
 that what falls back to rules when an endpoint breaks does so here as well), and the runner stops the session once
 one is spent.
@@ -15,14 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from engram.core.planning.session import Conclusion, Curated, Gap, Note, PoolSentence, StopReason
+from engram.core.planning.session import Conclusion, CurationCounts, Gap, Note, PoolSentence, StopReason
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import AskedQuery, Tools
+from engram.services.sessions.session_tools import AskedQuery, StepTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SessionStep:
     """What one step comes to.
 
     Attributes:
@@ -47,7 +47,7 @@ class Step:
     gap: Gap | None = None
     asked: Sequence[AskedQuery] = ()
     found: Sequence[PoolSentence] = ()
-    curated: Curated = field(default_factory=Curated)
+    curated: CurationCounts = field(default_factory=CurationCounts)
     notes: Sequence[Note] | None = None
     ranked: Sequence[int] | None = None
     enough: float | None = None
@@ -59,7 +59,7 @@ class Step:
     warnings: Sequence[Fallback] = ()
 
 
-class Planner(Protocol):
+class SessionPlanner(Protocol):
     """Decides what a session does next, and does it."""
 
     @property
@@ -72,7 +72,7 @@ class Planner(Protocol):
         """Whether it can do nothing without an endpoint."""
         ...
 
-    def step(self, state: SessionState, tools: Tools) -> Step:
+    def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The next round, or the end.
 
         Raises:

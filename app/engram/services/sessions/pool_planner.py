@@ -14,32 +14,32 @@ from typing import Any
 
 from engram.context.errors import LlmError
 from engram.core.planning.answerable import has_answer
-from engram.core.planning.binding import Binding, Told, bind, binds
+from engram.core.planning.binding import Binding, BindingSentence, bind, binds
 from engram.core.planning.curation import words
-from engram.core.planning.question_triples import ANSWER, Triple, filled, open_unknowns, triples
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, filled, open_unknowns, triples
 from engram.core.planning.session import Gap, Note, PoolSentence, StopReason
 from engram.core.planning.sub_questions import carried_nouns, fits, is_well_formed, tidied, whole_names
 from engram.providers.llm import Llm
 from engram.providers.llm import session_model as asking
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.query import Lacking
-from engram.services.sessions.planner import Step
+from engram.services.retrieval.query import GapQuery
+from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.query_drift import invented, sources
-from engram.services.sessions.sentence_sifting import Sifted, sift
+from engram.services.sessions.sentence_sifting import SiftedSentences, sift
 from engram.services.sessions.session_rules import evidence_first, ranked_by_rules, stops
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import AskedQuery, FoundPassage, Tools
+from engram.services.sessions.session_tools import AskedQuery, FoundPassage, StepTools
 
 GAPS = 3
 """Sentences of the pool beside which a round looks for what the question asks."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _PoolKnowledge:
     """The planner's state: what the question asks, and what is bound so far."""
 
-    triples: Sequence[Triple]
+    triples: Sequence[QuestionTriple]
     bindings: Mapping[str, Binding]
     names: Sequence[str] = ()
 
@@ -48,11 +48,11 @@ class _Known:
         return {unknown: binding.value for unknown, binding in self.bindings.items()}
 
     @property
-    def missing(self) -> list[Triple]:
+    def missing(self) -> list[QuestionTriple]:
         """Triples whose unknown is still to be found, but for the answer's."""
         return [triple for triple in self.triples if triple.unknown not in (ANSWER, *self.bindings)]
 
-    def known(self, triple: Triple) -> str | None:
+    def known(self, triple: QuestionTriple) -> str | None:
         """The known end of a triple in words; None while it is not known."""
         said = filled(triple.known, self.values)
         return None if open_unknowns(said) else said
@@ -66,10 +66,10 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _RoundAssessment:
     """What a round's evidence comes to; ``query``: what to ask next, empty where nothing is to be."""
 
-    known: _Known
+    known: _PoolKnowledge
     bound: Sequence[Binding]
     query: str
     stop: StopReason | None
@@ -82,27 +82,27 @@ class PoolPlanner:
     name = "pool"
     needs_llm = False
 
-    def step(self, state: SessionState, tools: Tools) -> Step:
+    def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The question itself first; then a query for what is missing, until nothing is."""
         return self.by_rules(state, tools) if tools.llm is None else self._by_llm(state, tools, tools.llm)
 
-    def by_rules(self, state: SessionState, tools: Tools) -> Step:
+    def by_rules(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The same without a language model."""
         known = self._known(state, tools)
         asked_before = {_plain(text) for text in state.queries}
         gap = _gap(state, known, asked_before) if state.rounds else None
         if state.rounds and gap is None:
-            return Step(action=None, stop="no_gap")
+            return SessionStep(action=None, stop="no_gap")
         text = state.question if gap is None else gap.text
         asked = [_asked(state, tools, text, gap, known)]
-        sifted = Sifted(*tools.curated(asked), [], [])
+        sifted = SiftedSentences(*tools.curated(asked), [], [])
         known, bound = _bound(state, tools, known, asked)
         stop = None
         if _gap(state, known, {*asked_before, _plain(text)}) is None:
             stop = _end(state, tools, known, asked)
-        return _step(state, gap, asked, sifted, _Judged(known, bound, "", stop, ()))
+        return _step(state, gap, asked, sifted, _RoundAssessment(known, bound, "", stop, ()))
 
-    def _by_llm(self, state: SessionState, tools: Tools, llm: Llm) -> Step:
+    def _by_llm(self, state: SessionState, tools: StepTools, llm: Llm) -> SessionStep:
         """The same, where the model says what the question asks for, what is to be kept, what is settled and
         missing.
         """
@@ -112,7 +112,7 @@ class PoolPlanner:
         if state.rounds and gap is None:
             gap = _gap(state, known, {_plain(text) for text in state.queries})
             if gap is None:
-                return Step(action=None, stop="no_gap" if known.missing else "covered")
+                return SessionStep(action=None, stop="no_gap" if known.missing else "covered")
         text = state.question if gap is None else gap.text
         asked = [_asked(state, tools, text, gap, known)]
         sifted = sift(state, tools, asked, text, gap)
@@ -127,24 +127,24 @@ class PoolPlanner:
             warnings=[*warnings, *step.warnings],
         )
 
-    def _split(self, state: SessionState, tools: Tools, llm: Llm) -> tuple[_Known, list[Fallback]]:
+    def _split(self, state: SessionState, tools: StepTools, llm: Llm) -> tuple[_PoolKnowledge, list[Fallback]]:
         if "triples" in state.plan_state:
             return self._known(state, tools), []
         try:
             names = tools.language.analyse_question(state.question).entities
-            return _Known(asking.split(llm, state.question), {}, names), []
+            return _PoolKnowledge(asking.split(llm, state.question), {}, names), []
         except LlmError as error:
             return self._known(state, tools), [Fallback("planned-by-rules", error.detail)]
 
     def _judged(
         self,
         state: SessionState,
-        tools: Tools,
+        tools: StepTools,
         llm: Llm,
-        known: _Known,
+        known: _PoolKnowledge,
         asked: Sequence[AskedQuery],
         found: Sequence[PoolSentence],
-    ) -> _Judged:
+    ) -> _RoundAssessment:
         """What the pool settles and what to ask next, by the model (R-Feedback and the gap), else by rules."""
         pool = [(one.sentence_id, one.text) for one in (*found, *reversed(state.pool))]
         before = {_plain(text) for text in (*state.queries, *(query.text for query in asked))}
@@ -160,10 +160,10 @@ class PoolPlanner:
             ]
             known = replace(known, bindings={**known.bindings, **{one.unknown: one for one in bound}})
             if told.sufficient:
-                return _Judged(known, bound, "", "answered", warnings)
+                return _RoundAssessment(known, bound, "", "answered", warnings)
             names = invented(tools, told.query, sources(state, *(text for _, text in pool)))
             if not names and _plain(told.query) not in before:
-                return _Judged(known, bound, told.query, None, warnings)
+                return _RoundAssessment(known, bound, told.query, None, warnings)
             why = f"names {names[0]!r}, which nothing read names" if names else "was asked before"
             warnings.append(Fallback("planned-by-rules", f"The next query {why}."))
         except LlmError as error:
@@ -171,26 +171,30 @@ class PoolPlanner:
             known, bound = _bound(state, tools, known, asked)
         gap = _gap(state, known, before)
         stop: StopReason | None = None if gap else "no_gap" if known.missing else "covered"
-        return _Judged(known, bound, "" if gap is None else gap.text, stop, warnings)
+        return _RoundAssessment(known, bound, "" if gap is None else gap.text, stop, warnings)
 
-    def _known(self, state: SessionState, tools: Tools) -> _Known:
+    def _known(self, state: SessionState, tools: StepTools) -> _PoolKnowledge:
         kept = state.plan_state
         names = tools.language.analyse_question(state.question).entities
         if "triples" in kept:
             stored = [Binding(**binding) for binding in kept["bindings"]]
-            split = [Triple(**triple) for triple in kept["triples"]]
-            return _Known(split, {one.unknown: one for one in stored}, names)
-        return _Known(triples(state.question, names), {}, names)
+            split = [QuestionTriple(**triple) for triple in kept["triples"]]
+            return _PoolKnowledge(split, {one.unknown: one for one in stored}, names)
+        return _PoolKnowledge(triples(state.question, names), {}, names)
 
 
 def _step(
-    state: SessionState, gap: Gap | None, asked: Sequence[AskedQuery], sifted: Sifted, judged: _Judged
-) -> Step:
+    state: SessionState,
+    gap: Gap | None,
+    asked: Sequence[AskedQuery],
+    sifted: SiftedSentences,
+    judged: _RoundAssessment,
+) -> SessionStep:
     """The round that this was: what enters the pool, what is noted, the passages in order, and whether it stops."""
     found = _with(sifted.found, judged.bound, asked, state)
     notes = _notes(state, judged.known, judged.bound)
     ordered = ranked_by_rules(state, asked, found, notes)
-    return Step(
+    return SessionStep(
         action="ask" if gap is None else "fill",
         sub_question=None if gap is None else gap.text,
         gap=gap,
@@ -207,7 +211,7 @@ def _step(
     )
 
 
-def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:
+def _gap(state: SessionState, known: _PoolKnowledge, asked: set[str]) -> Gap | None:
     """The first triple that is still open and makes a well-formed sub-question that was not asked yet."""
     for triple in known.triples:
         text = None if triple.unknown in known.bindings else _sub_question(state, known, triple)
@@ -216,7 +220,7 @@ def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:
     return None
 
 
-def _sub_question(state: SessionState, known: _Known, triple: Triple) -> str | None:
+def _sub_question(state: SessionState, known: _PoolKnowledge, triple: QuestionTriple) -> str | None:
     """What asks for a triple's unknown; None while its other end is open, or if that is not well formed."""
     if known.known(triple) is None:
         return None
@@ -226,7 +230,9 @@ def _sub_question(state: SessionState, known: _Known, triple: Triple) -> str | N
     return text if is_well_formed(text, [*names, *values]) else None
 
 
-def _end(state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery]) -> StopReason | None:
+def _end(
+    state: SessionState, tools: StepTools, known: _PoolKnowledge, asked: Sequence[AskedQuery]
+) -> StopReason | None:
     """How a session ends that has nothing left to ask: with the answer in what was read, or without.
 
     Where a language model may go on (planner "auto"), only bound unknowns end it.
@@ -240,14 +246,14 @@ def _end(state: SessionState, tools: Tools, known: _Known, asked: Sequence[Asked
     return "covered" if has_answer(state.question, known.triples, known.names, read, enough) else "not_found"
 
 
-def _asked(state: SessionState, tools: Tools, text: str, gap: Gap | None, known: _Known) -> AskedQuery:
+def _asked(state: SessionState, tools: StepTools, text: str, gap: Gap | None, known: _PoolKnowledge) -> AskedQuery:
     """A query of a round: from the pool, into what the question asks beside it, for what binds its unknown."""
     pool = [sentence.sentence_id for sentence in state.pool]
     return tools.ask(text, pool=pool, lacking=_lacking(state), binds=_binds(state, tools, gap, known))
 
 
 def _binds(
-    state: SessionState, tools: Tools, gap: Gap | None, known: _Known
+    state: SessionState, tools: StepTools, gap: Gap | None, known: _PoolKnowledge
 ) -> Callable[[FoundPassage], float] | None:
     """How well a passage tells what the gap's triple asks; None where no triple says what that is."""
     triple = next((one for one in known.triples if gap is not None and one.ends == gap.triple), None)
@@ -258,24 +264,24 @@ def _binds(
     def strength(passage: FoundPassage) -> float:
         texts = [sentence.text for sentence in passage.sentences]
         named = zip(passage.sentences, tools.names(texts), strict=True)
-        told = [Told(sentence.id, sentence.text, names, passage.title) for sentence, names in named]
+        told = [BindingSentence(sentence.id, sentence.text, names, passage.title) for sentence, names in named]
         return binds(triple, subject, told, list(known.values.values()))
 
     return strength
 
 
-def _lacking(state: SessionState) -> Lacking | None:
+def _lacking(state: SessionState) -> GapQuery | None:
     """The question and the sentences of the pool that say most of it: those that bind, then the best scored."""
     if "gaps" in state.without:
         return None
     bound = {sentence for note in state.notes if note.kind == "binding" for sentence in note.cites}
     best = sorted(state.pool, key=lambda one: (one.sentence_id not in bound, -(one.score or 0.0)))[:GAPS]
-    return Lacking(state.question, [one.text for one in best]) if best else None
+    return GapQuery(state.question, [one.text for one in best]) if best else None
 
 
 def _bound(
-    state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery]
-) -> tuple[_Known, list[Binding]]:
+    state: SessionState, tools: StepTools, known: _PoolKnowledge, asked: Sequence[AskedQuery]
+) -> tuple[_PoolKnowledge, list[Binding]]:
     """What the sentences that were read bind: one triple leads to the next."""
     told = _told(tools, state, asked)
     texts = {one.sentence_id: one.text for one in told}
@@ -294,7 +300,7 @@ def _bound(
     return known, fresh
 
 
-def _told(tools: Tools, state: SessionState, asked: Sequence[AskedQuery]) -> list[Told]:
+def _told(tools: StepTools, state: SessionState, asked: Sequence[AskedQuery]) -> list[BindingSentence]:
     """All sentences of the passages that the round read, and those of the pool."""
     read = {
         sentence.id: (sentence.text, passage.title)
@@ -304,7 +310,10 @@ def _told(tools: Tools, state: SessionState, asked: Sequence[AskedQuery]) -> lis
     }
     texts = {one.sentence_id: (one.text, None) for one in state.pool} | read
     named = tools.names([text for text, _ in texts.values()])
-    return [Told(key, text, names, title) for (key, (text, title)), names in zip(texts.items(), named, strict=True)]
+    return [
+        BindingSentence(key, text, names, title)
+        for (key, (text, title)), names in zip(texts.items(), named, strict=True)
+    ]
 
 
 def _with(
@@ -324,7 +333,7 @@ def _with(
     return kept
 
 
-def _notes(state: SessionState, known: _Known, bound: Sequence[Binding]) -> list[Note]:
+def _notes(state: SessionState, known: _PoolKnowledge, bound: Sequence[Binding]) -> list[Note]:
     by_unknown = {triple.unknown: triple for triple in known.triples}
     return [
         Note(
@@ -337,7 +346,7 @@ def _notes(state: SessionState, known: _Known, bound: Sequence[Binding]) -> list
     ]
 
 
-def _covered(known: _Known, said: float) -> float:
+def _covered(known: _PoolKnowledge, said: float) -> float:
     """Of the question's words and of its unknowns, what the pool has, in [0, 1]."""
     unknown = {triple.unknown for triple in known.triples} - {ANSWER}
     share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from engram.core.planning.curation import words
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import Tools
+from engram.services.sessions.session_tools import StepTools
 
 
-def invented(tools: Tools, query: str, sources: Iterable[str]) -> list[str]:
+def invented(tools: StepTools, query: str, sources: Iterable[str]) -> list[str]:
     """Names in the query that are in none of the sources."""
     known = " ".join(f" {' '.join(words(source))} " for source in sources)
     names = tools.language.analyse_question(query).entities

@@ -6,7 +6,7 @@ from typing import Any
 
 from engram.core.filter.logged_verdict import JudgedRound
 from engram.core.planning import round_sufficiency
-from engram.core.planning.feedback_stop import Told
+from engram.core.planning.feedback_stop import PoolVerdict
 from engram.core.planning.round_sufficiency import FEATURES
 from engram.core.planning.session import PoolSentence, Round, StopReason
 from engram.core.ranking import sufficiency
@@ -15,7 +15,7 @@ from engram.services.auth.scope import Scope
 from engram.services.explanations.counterfactual_states import Weights
 from engram.services.explanations.sufficiency_causes import moved_by
 from engram.services.retrieval.pool_classifier import PoolClassifier
-from engram.services.sessions.planner import Step
+from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.session_state import SessionState
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
@@ -36,7 +36,7 @@ class RoundJudge:
         self._classifier = classifier
         self._priors = priors
 
-    def judged(self, scope: Scope, state: SessionState, step: Step) -> Step:
+    def judged(self, scope: Scope, state: SessionState, step: SessionStep) -> SessionStep:
         """The step with what is said of the pool after it, stopped where the session's rule goes by that.
 
         A cross-encoder is asked only where the rule needs it: it reads the pool anew after each round.
@@ -55,7 +55,7 @@ class RoundJudge:
         later = rule == "enough" and bool(state.rounds) and "suffices" in step.said
         return _stopped(state, step, step.said["suffices"]["probability"], "enough") if later else step
 
-    def _told(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> Told:
+    def _told(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
         """What the classifier says; its cosine is by the vectors that the sentences have already."""
         classifier = self._classifier()
         cosine = None
@@ -66,7 +66,7 @@ class RoundJudge:
         return classifier.told(collection, question, [one.text for one in pool], cosine)
 
     def _suffices(
-        self, scope: Scope, state: SessionState, step: Step, told: Told, pool: Sequence[PoolSentence]
+        self, scope: Scope, state: SessionState, step: SessionStep, told: PoolVerdict, pool: Sequence[PoolSentence]
     ) -> dict[str, Any]:
         prior = self._priors().of_kind(scope.collection.corpus_kind)
         began = prior.rounds
@@ -94,12 +94,12 @@ class RoundJudge:
         }
 
 
-def _stopped(state: SessionState, step: Step, probability: float, reason: StopReason) -> Step:
+def _stopped(state: SessionState, step: SessionStep, probability: float, reason: StopReason) -> SessionStep:
     suffices = step.stop is None and probability >= state.asked.at_least
     return replace(step, stop=reason) if suffices else step
 
 
-def _teaches(state: SessionState, step: Step, pool: Sequence[PoolSentence]) -> bool:
+def _teaches(state: SessionState, step: SessionStep, pool: Sequence[PoolSentence]) -> bool:
     """Whether the pool is the work of retrieval alone.
 
     Where recall or chance had a say in what was found, or the caller brought some of it, the pool has evidence

@@ -6,31 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram.context.errors import LlmError
-from engram.core.planning.session import Curated, Gap, Note, PoolSentence
+from engram.core.planning.session import CurationCounts, Gap, Note, PoolSentence
 from engram.providers.llm import session_model as asking
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import AskedQuery, Tools
+from engram.services.sessions.session_tools import AskedQuery, StepTools
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class SiftedSentences:
     """What enters the pool, and the contradictions that were named."""
 
     found: list[PoolSentence]
-    curated: Curated
+    curated: CurationCounts
     contradictions: list[Note]
     warnings: list[Fallback]
 
 
-def sift(state: SessionState, tools: Tools, asked: Sequence[AskedQuery], sought: str, gap: Gap | None) -> Sifted:
+def sift(
+    state: SessionState, tools: StepTools, asked: Sequence[AskedQuery], sought: str, gap: Gap | None
+) -> SiftedSentences:
     """The sentences that the model keeps; by rules where there is none or it fails.
 
     It sees every sentence of the passages that were read, and only it says which bear on the search; which of them
     say the same is for ``core.curation`` to tell, whoever chose.
     """
     if tools.llm is None:
-        return Sifted(*tools.curated(asked), [], [])
+        return SiftedSentences(*tools.curated(asked), [], [])
     there = {sentence.sentence_id for sentence in state.pool}
     seen = {
         sentence.id: sentence.text
@@ -45,7 +47,7 @@ def sift(state: SessionState, tools: Tools, asked: Sequence[AskedQuery], sought:
         shown = [*seen.items(), *((one.sentence_id, one.text) for one in state.pool)]
         kept = asking.keep(tools.llm, state.question, sought, notes, shown)
     except LlmError as error:
-        return Sifted(*tools.curated(asked), [], [Fallback("sifted-by-rules", error.detail)])
+        return SiftedSentences(*tools.curated(asked), [], [Fallback("sifted-by-rules", error.detail)])
     found, curated = tools.curated(asked, {sentence: gap for sentence in kept.kept if sentence in seen})
     standing = there | {sentence.sentence_id for sentence in found}
     contradictions = [
@@ -53,7 +55,7 @@ def sift(state: SessionState, tools: Tools, asked: Sequence[AskedQuery], sought:
         for one in kept.contradictions
         if len(one.cites) > 1 and standing.issuperset(one.cites)
     ]
-    return Sifted(found, curated, contradictions, [])
+    return SiftedSentences(found, curated, contradictions, [])
 
 
 def _named(about: str, borne_by: Sequence[int]) -> str:

@@ -19,13 +19,13 @@ from engram.core.planning.session import Round
 from engram.core.ranking.coverage import content_words
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService, Receipt
-from engram.services.learning.incoming_verdict import Named, Verdict, look_up, resolved
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolved
 from engram.services.sessions.round_judge import judged_rounds
 from engram.services.sessions.session_state import SessionState
 from engram.storage.corpus import passages
 from engram.storage.database import Database
 from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import Answered
+from engram.storage.retrieval.episodes import EpisodeAnswer
 
 JUDGE = "session"
 """Who judges by a session's own conclusion; it has its caps like any other judge."""
@@ -129,7 +129,7 @@ class Teacher:
         verdict = Verdict(
             query_id=state.id,
             scope=scope,
-            supporting=[Named(sentence) for sentence in cites],
+            supporting=[NamedSentence(sentence) for sentence in cites],
             partial=True,
             judge=JUDGE,
         )
@@ -176,7 +176,7 @@ def _before(state: SessionState, episode: UUID) -> set[int]:
 
 def _query(
     identity: UUID,
-    answered: Answered,
+    answered: EpisodeAnswer,
     read: Sequence[int],
     before: Collection[int],
     sentences: Mapping[int, Sequence[int]],
@@ -199,9 +199,11 @@ def _whole(query: _Query, verdict: Verdict, said: LoggedVerdict, units: Sequence
     return replace(
         verdict,
         query_id=query.id,
-        supporting=[Named(sentence) for sentence in said.supports if sentence in query.seen],
-        rejected=[Named(sentence, examined=said.examinations.get(sentence, 1.0)) for sentence in said.rejects],
-        missed=[Named(sentence) for sentence in missed],
+        supporting=[NamedSentence(sentence) for sentence in said.supports if sentence in query.seen],
+        rejected=[
+            NamedSentence(sentence, examined=said.examinations.get(sentence, 1.0)) for sentence in said.rejects
+        ],
+        missed=[NamedSentence(sentence) for sentence in missed],
         retrieval_success=None if success and missed else success,
         expansions=[*verdict.expansions, *units],
     )
@@ -218,8 +220,8 @@ def _part(query: _Query, verdict: Verdict, said: LoggedVerdict) -> Verdict | Non
     return replace(
         verdict,
         query_id=query.id,
-        supporting=[Named(sentence) for sentence in supports],
-        rejected=[Named(sentence, examined=said.examinations.get(sentence, 1.0)) for sentence in rejects],
+        supporting=[NamedSentence(sentence) for sentence in supports],
+        rejected=[NamedSentence(sentence, examined=said.examinations.get(sentence, 1.0)) for sentence in rejects],
         missed=(),
         partial=not none_helped,
         retrieval_success=None,

@@ -13,7 +13,7 @@ from engram.services.sessions.session_tools import AskedQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class OrderedPassages:
     """The passages that were read, best first, and what that comes to.
 
     Attributes:
@@ -29,7 +29,7 @@ class Ordered:
 
 def ranked_by_rules(
     state: SessionState, asked: Sequence[AskedQuery], found: Sequence[PoolSentence], notes: Sequence[Note] = ()
-) -> Ordered:
+) -> OrderedPassages:
     """All that was read, see ``core.pool_ranking``; what a caller brought comes last.
 
     Args:
@@ -47,7 +47,7 @@ def ranked_by_rules(
     brought = [one.passage_id for one in (*state.pool, *found)]
     said = coverage(state.question, [sentence.text for sentence in (*state.pool, *found)])
     enough = next((query.enough for query in asked if query.text == state.question), None)
-    return Ordered(list(dict.fromkeys([*ranked, *brought])), enough, said)
+    return OrderedPassages(list(dict.fromkeys([*ranked, *brought])), enough, said)
 
 
 def evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) -> list[int]:
@@ -58,7 +58,7 @@ def evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) -> list
     return sorted(ordered, key=lambda passage: passage not in holding)
 
 
-def stops(state: SessionState, ordered: Ordered, by_planner: StopReason | None) -> StopReason | None:
+def stops(state: SessionState, ordered: OrderedPassages, by_planner: StopReason | None) -> StopReason | None:
     """Whether the session's rule stops it after this round, and why.
 
     Args:

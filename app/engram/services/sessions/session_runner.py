@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 
 from engram.context.errors import BudgetSpentError, LlmError
-from engram.core.planning.session import Conclusion, Cost, Curated, PoolSentence, Round, spent
+from engram.core.planning.session import Conclusion, Cost, CurationCounts, PoolSentence, Round, spent
 from engram.providers.language import Language
 from engram.providers.llm import Llm, token_meter
 from engram.services.auth.quotas import QuotaService
@@ -22,20 +22,20 @@ from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import merged
 from engram.services.serving.experiment_arms import ServingService
 from engram.services.sessions.agent_planner import AgentPlanner
-from engram.services.sessions.caller_round import Given, given_of, given_step
+from engram.services.sessions.caller_round import CallerRound, given_of, given_step
 from engram.services.sessions.graph_publication import Publisher
-from engram.services.sessions.planner import Planner, Step
+from engram.services.sessions.planner import SessionPlanner, SessionStep
 from engram.services.sessions.round_judge import RoundJudge
 from engram.services.sessions.session_feedback import Teacher
 from engram.services.sessions.session_state import SessionState, state_of, stored_cost
-from engram.services.sessions.session_tools import Tools
+from engram.services.sessions.session_tools import StepTools
 from engram.services.sessions.tree_options import said_of
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 from engram.storage.sessions import sessions
-from engram.storage.sessions.sessions import EvidenceRow, Written
+from engram.storage.sessions.sessions import EvidenceRow, RoundUpdate
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +49,7 @@ class SessionRunner:
         serving: ServingService,
         language: Language,
         llm: Llm | None,
-        planners: Mapping[str, Planner],
+        planners: Mapping[str, SessionPlanner],
         teacher: Teacher,
         quotas: QuotaService,
         publisher: Publisher,
@@ -93,8 +93,8 @@ class SessionRunner:
         status = "cancelled" if stored is not None and stored.status == "cancelled" else "failed"
         sessions.end(writer, job.collection_id, UUID(job.payload["session"]), status)
 
-    def _step(self, work: Work, scope: Scope, state: SessionState, given: Given | None) -> None:
-        tools = Tools(self._database, self._serving, self._language, self._llm, scope, state)
+    def _step(self, work: Work, scope: Scope, state: SessionState, given: CallerRound | None) -> None:
+        tools = StepTools(self._database, self._serving, self._language, self._llm, scope, state)
         step = self._next(state, tools, given)
         if step.stop is None:
             after = state.cost + tools.meter.cost + Cost(rounds=int(step.action is not None))
@@ -125,16 +125,16 @@ class SessionRunner:
             stop_reason=step.stop,
         )
 
-    def _next(self, state: SessionState, tools: Tools, given: Given | None) -> Step:
+    def _next(self, state: SessionState, tools: StepTools, given: CallerRound | None) -> SessionStep:
         try:
             reason = spent(state.budget, state.cost)
             if reason is not None:
-                return Step(action=None, stop=reason)
+                return SessionStep(action=None, stop=reason)
             if given is not None and given.says:
                 return given_step(state, tools, given)
             return self._planners[state.planner].step(state, tools)
         except BudgetSpentError as error:
-            return Step(action=None, stop=error.extra["reason"])
+            return SessionStep(action=None, stop=error.extra["reason"])
 
     def _finish(self, work: Work, scope: Scope, state: SessionState) -> None:
         """Have the session's own conclusion count and its graph be kept, if that was asked for; close the job."""
@@ -150,7 +150,7 @@ class SessionRunner:
             work.finish(writer, None if state is None else {"stop_reason": state.stop_reason})
 
 
-def _write(writer: Writer, state: SessionState, written: Written, sentences: Sequence[int]) -> None:
+def _write(writer: Writer, state: SessionState, written: RoundUpdate, sentences: Sequence[int]) -> None:
     there = sessions.standing(writer, state.collection_id, written.reads, sentences)
     if not (there and sessions.write_round(writer, state.collection_id, state.id, written)):
         raise _OvertakenError
@@ -175,7 +175,7 @@ def load(reader: Reader, collection_id: int, session: UUID) -> SessionState | No
     )
 
 
-def _judged(state: SessionState, step: Step, tools: Tools) -> Step:
+def _judged(state: SessionState, step: SessionStep, tools: StepTools) -> SessionStep:
     """The step, stopped if the model says that the pool answers the question."""
     if tools.llm is None:
         return step
@@ -186,7 +186,7 @@ def _judged(state: SessionState, step: Step, tools: Tools) -> Step:
     return replace(step, stop="answered") if sufficient else step
 
 
-def _concluded(state: SessionState, step: Step, tools: Tools) -> Step:
+def _concluded(state: SessionState, step: SessionStep, tools: StepTools) -> SessionStep:
     """The step with an answer in words, if one was asked for and the planner gave none."""
     if not state.asked.answer or step.conclusion is not None or tools.llm is None:
         return step
@@ -198,7 +198,7 @@ def _concluded(state: SessionState, step: Step, tools: Tools) -> Step:
     return replace(step, conclusion=Conclusion(draft.text, draft.sufficient, draft.cited))
 
 
-def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) -> Written:
+def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence[int]) -> RoundUpdate:
     warnings = [asdict(warning) for warning in step.warnings]
     said = {
         "sub_question": step.sub_question,
@@ -217,7 +217,9 @@ def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) 
             action=step.action,
             said=said,
             episodes=[query.episode for query in step.asked],
-            curated=asdict(step.curated if step.curated != Curated() else Curated(kept=len(step.found))),
+            curated=asdict(
+                step.curated if step.curated != CurationCounts() else CurationCounts(kept=len(step.found))
+            ),
             enough=enough,
             covered=covered,
             cost=stored_cost(cost),
@@ -225,7 +227,7 @@ def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) 
             walk=_walk(step),
         )
     concluded = step.conclusion
-    return Written(
+    return RoundUpdate(
         before=len(state.rounds),
         round=made,
         evidence=[
@@ -247,7 +249,7 @@ def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) 
     )
 
 
-def _walk(step: Step) -> Mapping[str, Any] | None:
+def _walk(step: SessionStep) -> Mapping[str, Any] | None:
     """Where the round's queries would have gone on, as the next round resumes it: the strongest of all of it."""
     rests = [query.rest for query in step.asked if query.rest is not None]
     return merged(rests).stored() if rests else None

@@ -11,19 +11,19 @@ import structlog
 
 from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
 from engram.core.auth.access_keys import AUDIT, INGEST, JUDGE, LLM
-from engram.core.planning.session import Budget, Listed, Status, spent
+from engram.core.planning.session import Budget, SessionSummary, Status, spent
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
 from engram.services.jobs.idempotent_jobs import once
 from engram.services.jobs.job_kinds import session_kind
 from engram.services.jobs.job_runner import Runner
-from engram.services.learning.incoming_verdict import Named, Verdict, look_up, resolved
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolved
 from engram.services.retrieval.query_plan import new_query_id
-from engram.services.sessions.planner import Planner
+from engram.services.sessions.planner import SessionPlanner
 from engram.services.sessions.session_runner import load
-from engram.services.sessions.session_state import Asked, SessionState
-from engram.services.sessions.session_views import Progress, Shown, shown
+from engram.services.sessions.session_state import SessionRequest, SessionState
+from engram.services.sessions.session_views import SessionProgress, SessionView, shown
 from engram.services.sessions.tree_options import options_of, said_of
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader, Writer
@@ -45,7 +45,7 @@ class NewSession:
 
     question: str
     planner: str = "auto"
-    asked: Asked = field(default_factory=Asked)
+    asked: SessionRequest = field(default_factory=SessionRequest)
     budget: Budget = field(default_factory=Budget)
 
 
@@ -53,7 +53,12 @@ class SessionService:
     """Starts sessions, reads them, and has them go on or end."""
 
     def __init__(
-        self, database: Database, encoder: Encoder, runner: Runner, planners: dict[str, Planner], llm: Llm | None
+        self,
+        database: Database,
+        encoder: Encoder,
+        runner: Runner,
+        planners: dict[str, SessionPlanner],
+        llm: Llm | None,
     ) -> None:
         self._database = database
         self._encoder = encoder
@@ -114,7 +119,7 @@ class SessionService:
         return found
 
     def go_on(
-        self, scope: Scope, session: UUID, question: str | None = None, evidence: Sequence[Named] = ()
+        self, scope: Scope, session: UUID, question: str | None = None, evidence: Sequence[NamedSentence] = ()
     ) -> UUID:
         """Queue one more round, of the planner's choice or with a sub-question or evidence of the caller's; its
         job.
@@ -143,7 +148,7 @@ class SessionService:
                 raise ConflictError(f"Session {session} is {status}; only one that stopped goes on.")
         return job
 
-    def wait(self, scope: Scope, session: UUID) -> Shown:
+    def wait(self, scope: Scope, session: UUID) -> SessionView:
         """The session once it does not run any more, done here unless a worker does; at most ``WAIT_SECONDS``.
 
         What is ready before it in its lane of the collection is done first.
@@ -165,7 +170,7 @@ class SessionService:
                 self._runner.carry_out(job, over)
         return self.read(scope, session)
 
-    def read(self, scope: Scope, session: UUID) -> Shown:
+    def read(self, scope: Scope, session: UUID) -> SessionView:
         """The session whole, with the texts that there still are.
 
         Raises:
@@ -174,7 +179,7 @@ class SessionService:
         with self._database.snapshot() as reader:
             return shown(reader, scope, _seen(reader, scope, session))
 
-    def page(self, scope: Scope, status: Status | None, before: UUID | None, limit: int) -> list[Listed]:
+    def page(self, scope: Scope, status: Status | None, before: UUID | None, limit: int) -> list[SessionSummary]:
         """The collection's sessions that whoever asks may see, the latest first, those begun before ``before``."""
         everyone = scope.may(AUDIT)
         with self._database.read() as reader:
@@ -187,7 +192,7 @@ class SessionService:
                 limit=limit,
             )
 
-    def progress(self, scope: Scope, session: UUID, after: int) -> Progress:
+    def progress(self, scope: Scope, session: UUID, after: int) -> SessionProgress:
         """The session's status, and its rounds after the number ``after``.
 
         Raises:
@@ -197,7 +202,7 @@ class SessionService:
             stored = sessions.find(reader, scope.collection.id, session)
             if stored is None or not scope.sees(stored.principal):
                 raise missing(scope, session)
-            return Progress(stored.status, sessions.rounds(reader, scope.collection.id, session, after))
+            return SessionProgress(stored.status, sessions.rounds(reader, scope.collection.id, session, after))
 
     def state(self, scope: Scope, session: UUID) -> SessionState:
         """The session as planners see it.
@@ -208,7 +213,7 @@ class SessionService:
         with self._database.snapshot() as reader:
             return _seen(reader, scope, session)
 
-    def cancel(self, scope: Scope, session: UUID) -> Shown:
+    def cancel(self, scope: Scope, session: UUID) -> SessionView:
         """Have the session end; what its rounds found stays. One that has ended stays as it is.
 
         A round that is in hand is not kept.
@@ -261,7 +266,7 @@ class SessionService:
         kind = session_kind(session)
         jobs.add(writer, collection_id, job, kind=kind.name, lane=kind.lane, payload=payload, received=rounds)
 
-    def _resolved(self, scope: Scope, evidence: Sequence[Named]) -> list[int]:
+    def _resolved(self, scope: Scope, evidence: Sequence[NamedSentence]) -> list[int]:
         """The ids of the caller's sentences: nothing enters a pool that is not a sentence of a passage."""
         if not evidence:
             return []

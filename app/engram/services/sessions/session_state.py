@@ -30,7 +30,7 @@ ENOUGH = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SessionRequest:
     """How a session is to retrieve, stop and answer.
 
     Attributes:
@@ -84,7 +84,7 @@ class SessionState:
     llm_tokens: int | None
     question: str
     planner: str
-    asked: Asked
+    asked: SessionRequest
     budget: Budget
     status: Status
     stop_reason: StopReason | None
@@ -144,7 +144,7 @@ def state_of(
         llm_tokens=stored.llm_tokens,
         question=stored.question,
         planner=stored.planner,
-        asked=Asked(**stored.asked),
+        asked=SessionRequest(**stored.asked),
         budget=Budget(**stored.budget),
         status=stored.status,  # type: ignore[arg-type] # as the table's constraint has it
         stop_reason=stored.stop_reason,  # type: ignore[arg-type]

@@ -8,16 +8,16 @@ from typing import NoReturn
 from uuid import UUID
 
 from engram.context.errors import BudgetSpentError
-from engram.core.planning.binding import Told
+from engram.core.planning.binding import BindingSentence
 from engram.core.planning.curation import curate
-from engram.core.planning.session import Budget, Cost, Curated, Gap, PoolSentence, StopReason
+from engram.core.planning.session import Budget, Cost, CurationCounts, Gap, PoolSentence, StopReason
 from engram.providers.language import Language, PassageText
 from engram.providers.llm import Llm, Usage
 from engram.services.auth.scope import Scope
-from engram.services.facts.grounding import Document
+from engram.services.facts.grounding import StreamDocument
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.query import Lacking, Query
+from engram.services.retrieval.query import GapQuery, Query
 from engram.services.serving.experiment_arms import ServingService
 from engram.services.sessions.session_state import SessionState
 from engram.storage.corpus import passages
@@ -63,7 +63,7 @@ class AskedQuery:
     alone: bool = False
 
 
-class Meter:
+class StepMeter:
     """What a step costs, and whether the session can afford more; safe to share between threads."""
 
     def __init__(self, budget: Budget, before: Cost, read: Mapping[int, int]) -> None:
@@ -158,7 +158,7 @@ def _refuse(reason: StopReason) -> NoReturn:
     raise BudgetSpentError(f"The session's budget of {reason.replace('_', ' ')} is spent.", reason=reason)
 
 
-class Tools:
+class StepTools:
     """What a step may use. Safe to share between threads of one step.
 
     Attributes:
@@ -182,7 +182,7 @@ class Tools:
         self._state = state
         self.scope = scope
         self.language = language
-        self.meter = Meter(state.budget, state.cost, state.read)
+        self.meter = StepMeter(state.budget, state.cost, state.read)
         afford = state.budget.llm_calls > 0 and state.budget.tokens > 0
         self.llm = llm.metered(self.meter) if llm is not None and afford else None
 
@@ -192,7 +192,7 @@ class Tools:
         *,
         top_k: int | None = None,
         pool: Sequence[int] = (),
-        lacking: Lacking | None = None,
+        lacking: GapQuery | None = None,
         binds: Callable[[FoundPassage], float] | None = None,
     ) -> AskedQuery:
         """Ask the service a question; the answer is kept, so that verdicts reach it.
@@ -237,17 +237,19 @@ class Tools:
         found = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
         return self.meter.reads(found)
 
-    def told(self, passage_ids: Iterable[int]) -> list[Told]:
+    def told(self, passage_ids: Iterable[int]) -> list[BindingSentence]:
         """All sentences of these passages with their titles, of those that there still are; names are left out."""
         wanted = sorted(set(passage_ids))
         with self._database.read() as reader:
             held = passages.by_id(reader, self.scope.collection.id, wanted)
             sentences = passages.sentences_of(reader, self.scope.collection.id, wanted)
         return [
-            Told(one.id, one.text, (), held[one.passage_id].title) for one in sentences if one.passage_id in held
+            BindingSentence(one.id, one.text, (), held[one.passage_id].title)
+            for one in sentences
+            if one.passage_id in held
         ]
 
-    def document(self, passage: int) -> Document | None:
+    def document(self, passage: int) -> StreamDocument | None:
         """A passage that was read, as a document; None if it is gone."""
         with self._database.read() as reader:
             held = passages.by_id(reader, self.scope.collection.id, [passage]).get(passage)
@@ -255,14 +257,14 @@ class Tools:
         if held is None:
             return None
         self.meter.saw(one.id for one in sentences)
-        return Document(str(passage), held.title, [(one.id, one.text) for one in sentences])
+        return StreamDocument(str(passage), held.title, [(one.id, one.text) for one in sentences])
 
     def curated(
         self,
         asked: Sequence[AskedQuery],
         wanted: Mapping[int, Gap | None] | None = None,
         pool: Sequence[PoolSentence] | None = None,
-    ) -> tuple[list[PoolSentence], Curated]:
+    ) -> tuple[list[PoolSentence], CurationCounts]:
         """The sentences of a round's queries that enter the pool, and what became of the others.
 
         Args:
@@ -294,11 +296,11 @@ class Tools:
         found = list(candidates.values())
         decided = curate([one.text for one in found], [one.text for one in pool])
         dropped = list(decided.dropped.values())
-        return [found[at] for at in decided.kept], Curated(
+        return [found[at] for at in decided.kept], CurationCounts(
             len(decided.kept), dropped.count("exact"), dropped.count("near"), dropped.count("contained")
         )
 
-    def _query(self, text: str, top_k: int, pool: Sequence[int], lacking: Lacking | None) -> Query:
+    def _query(self, text: str, top_k: int, pool: Sequence[int], lacking: GapQuery | None) -> Query:
         asked = self._state.asked
         query = Query(
             text=text,

@@ -15,7 +15,7 @@ from engram.core.planning.session import PoolSentence
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_runner import load
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.tree_branch import CONCLUDE, Thought, loaded_thought, said
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, said
 from engram.services.sessions.tree_options import said_of
 from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredSentence
@@ -26,7 +26,7 @@ PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SentenceLine:
     """A sentence and the passage it is of, by the caller's id."""
 
     sentence_id: int
@@ -35,7 +35,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TrajectoryStep:
     """One step.
 
     Attributes:
@@ -54,9 +54,9 @@ class Taken:
     question: str
     queries: Sequence[str]
     notes: Sequence[str]
-    memory: Sequence[Line]
-    seen: Sequence[Line]
-    kept: Sequence[Line]
+    memory: Sequence[SentenceLine]
+    seen: Sequence[SentenceLine]
+    kept: Sequence[SentenceLine]
     answer: str
     observation: str | None = None
     reply: str | None = None
@@ -76,7 +76,7 @@ class Trajectory:
     planner: str
     question: str
     path: int
-    steps: Sequence[Taken]
+    steps: Sequence[TrajectoryStep]
     answer: str
     rating: float | None = None
     insert_only: bool = False
@@ -142,26 +142,26 @@ class _Searched:
         for sentence in passages.sentences_of(reader, state.collection_id, sorted(shown)):
             self._sentences.setdefault(sentence.passage_id, []).append(sentence)
 
-    def seen(self, queries: Sequence[str], passage: int | None = None) -> list[Line]:
+    def seen(self, queries: Sequence[str], passage: int | None = None) -> list[SentenceLine]:
         """Sentences of the passages that queries showed, each once; of this passage alone, if one went by."""
         shown = dict.fromkeys(found for text in queries for found in self._of_query.get(text, ()))
         if passage is not None:
             shown = {passage: None}
         return [
-            Line(sentence.id, self._named[passage], sentence.text)
+            SentenceLine(sentence.id, self._named[passage], sentence.text)
             for passage in shown
             for sentence in self._sentences.get(passage, ())
             if passage in self._named
         ]
 
-    def line(self, one: PoolSentence) -> Line:
+    def line(self, one: PoolSentence) -> SentenceLine:
         """A sentence of the pool."""
-        return Line(one.sentence_id, self._named[one.passage_id], one.text)
+        return SentenceLine(one.sentence_id, self._named[one.passage_id], one.text)
 
 
-def _chain(state: SessionState, searched: _Searched) -> list[Taken]:
+def _chain(state: SessionState, searched: _Searched) -> list[TrajectoryStep]:
     """The rounds of a planner that goes one way."""
-    steps: list[Taken] = []
+    steps: list[TrajectoryStep] = []
     notes: list[str] = []
     for one in state.rounds:
         queries = [str(text) for text in one.said.get("queries", ())]
@@ -171,7 +171,7 @@ def _chain(state: SessionState, searched: _Searched) -> list[Taken]:
         kept = [searched.line(line) for line in state.pool if line.round == one.number]
         seen = searched.seen(queries, one.said.get("passage"))
         turn = (one.said.get("observation"), one.said.get("reply"))
-        steps.append(Taken(one.action, question, queries, list(notes), before, seen, kept, answer, *turn))
+        steps.append(TrajectoryStep(one.action, question, queries, list(notes), before, seen, kept, answer, *turn))
         if answer:
             notes.append(f"{question} {answer}")
     return steps
@@ -185,10 +185,14 @@ def _paths(
     pool = {one.sentence_id: one for one in state.pool}
     first = [searched.line(one) for one in state.pool if one.round == 1]
     for node in tree.nodes:
-        end: Thought = node.state
+        end: BranchState = node.state
         if end.did != CONCLUDE or not end.answer:
             continue
-        steps = [Taken("ask", state.question, [state.question], [], [], searched.seen([state.question]), first, "")]
+        steps = [
+            TrajectoryStep(
+                "ask", state.question, [state.question], [], [], searched.seen([state.question]), first, ""
+            )
+        ]
         for at in tree_search.path(tree, node.id)[1:-1]:
             thought = tree.nodes[at].state
             kept = [searched.line(pool[one]) for one in thought.kept if one in pool]
@@ -196,6 +200,8 @@ def _paths(
             notes = [*steps[-1].notes, *([steps[-1].answer] if steps[-1].answer else [])]
             seen = searched.seen(thought.searched)
             steps.append(
-                Taken(thought.did, thought.question, thought.searched, notes, memory, seen, kept, said(thought))
+                TrajectoryStep(
+                    thought.did, thought.question, thought.searched, notes, memory, seen, kept, said(thought)
+                )
             )
         yield Trajectory(state.id, planner, state.question, node.id, steps, end.answer, end.rating)

@@ -39,7 +39,7 @@ class ShownEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SessionView:
     """A session whole.
 
     Attributes:
@@ -59,14 +59,14 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SessionProgress:
     """How far a session is: its status, and rounds that are new."""
 
     status: str
     rounds: Sequence[Round]
 
 
-def shown(reader: Reader, scope: Scope, state: SessionState) -> Shown:
+def shown(reader: Reader, scope: Scope, state: SessionState) -> SessionView:
     """The session as it can be read now."""
     collection = scope.collection
     stored = sessions.find(reader, collection.id, state.id)
@@ -75,7 +75,7 @@ def shown(reader: Reader, scope: Scope, state: SessionState) -> Shown:
     there = passages.by_id(reader, collection.id, sorted(ids))
     pool = [one for one in state.pool if one.passage_id in there]
     standing = {one.sentence_id for one in pool}
-    return Shown(
+    return SessionView(
         collection.name,
         stored,
         state.rounds,

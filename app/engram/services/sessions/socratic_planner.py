@@ -16,13 +16,13 @@ from engram.providers.llm import DraftAnswer, Llm
 from engram.providers.llm import session_model as asking
 from engram.providers.llm.session_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
-from engram.services.sessions.planner import Step
+from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.pool_planner import PoolPlanner
 from engram.services.sessions.query_drift import invented, sources
-from engram.services.sessions.sentence_sifting import Sifted, sift
+from engram.services.sessions.sentence_sifting import SiftedSentences, sift
 from engram.services.sessions.session_rules import evidence_first, ranked_by_rules
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import Tools
+from engram.services.sessions.session_tools import StepTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class SocraticPlanner:
     name = "socratic"
     needs_llm = True
 
-    def step(self, state: SessionState, tools: Tools) -> Step:
+    def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The next sub-question and what came of it, or the end."""
         if tools.llm is None:
             return self.rules.step(state, tools)
@@ -48,16 +48,16 @@ class SocraticPlanner:
             step = self.rules.by_rules(state, tools)
             return replace(step, warnings=(*step.warnings, Fallback("planned-by-rules", error.detail)))
         if ahead.answerable and state.rounds:
-            return Step(action=None, stop="answered")
+            return SessionStep(action=None, stop="answered")
         return self._round(state, tools, tools.llm, ahead.sub_question or state.question)
 
-    def _round(self, state: SessionState, tools: Tools, llm: Llm, sub_question: str) -> Step:
+    def _round(self, state: SessionState, tools: StepTools, llm: Llm, sub_question: str) -> SessionStep:
         without = frozenset((state.asked.options or {}).get("without", ()))
         texts, warnings = self._queries(state, tools, llm, sub_question)
         pool = [sentence.sentence_id for sentence in state.pool]
         asked = [tools.ask(text, pool=pool) for text in texts]
         if "consolidation" in without:
-            sifted = Sifted(*tools.curated(asked), [], [])
+            sifted = SiftedSentences(*tools.curated(asked), [], [])
         else:
             sifted = sift(state, tools, asked, sub_question, None)
         warnings += sifted.warnings
@@ -70,7 +70,7 @@ class SocraticPlanner:
             notes, failed = self._noted(state, llm, found, sub_question, answer)
         ordered = ranked_by_rules(state, asked, found)
         ranked = ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *found])
-        return Step(
+        return SessionStep(
             action="decompose",
             sub_question=sub_question,
             asked=asked,
@@ -85,7 +85,7 @@ class SocraticPlanner:
         )
 
     def _queries(
-        self, state: SessionState, tools: Tools, llm: Llm, sub_question: str
+        self, state: SessionState, tools: StepTools, llm: Llm, sub_question: str
     ) -> tuple[list[str], list[Fallback]]:
         """What to search for; never a name that nobody gave."""
         own = [state.question] if not state.rounds else []

@@ -9,7 +9,7 @@ from engram.core.planning.tree_search import Tree, path
 from engram.providers.llm import Llm, reasoning
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.tree_branch import CONCLUDE, Thought, said
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, said
 from engram.services.sessions.tree_options import TreeOptions
 
 
@@ -17,7 +17,7 @@ def combined(
     state: SessionState,
     llm: Llm,
     options: TreeOptions,
-    tree: Tree[Thought],
+    tree: Tree[BranchState],
     pool: Sequence[PoolSentence],
     *,
     last: bool,
@@ -47,7 +47,7 @@ def combined(
     return Conclusion(draft.text, draft.sufficient, draft.cited), []
 
 
-def vote(tree: Tree[Thought]) -> Thought | None:
+def vote(tree: Tree[BranchState]) -> BranchState | None:
     """The conclusion that most speaks for: each votes by its rating, and case and punctuation make no difference.
 
     Of equally supported ones that with more votes, then the first. A conclusion that nobody rated counts where
@@ -60,7 +60,7 @@ def vote(tree: Tree[Thought]) -> Thought | None:
     return max(leading, key=lambda one: one.rating or 0.0)
 
 
-def decided(tree: Tree[Thought], rollouts: int) -> bool:
+def decided(tree: Tree[BranchState], rollouts: int) -> bool:
     """Whether no votes that are still to come can change what wins: each of them counts 1 at most."""
     groups, left = _groups(tree), max(0, rollouts - tree.begun)
     if not groups:
@@ -72,21 +72,21 @@ def decided(tree: Tree[Thought], rollouts: int) -> bool:
     return (left, left) <= _support(leading) and all(one < _support(leading) for one in reach)
 
 
-def _groups(tree: Tree[Thought]) -> list[list[Thought]]:
+def _groups(tree: Tree[BranchState]) -> list[list[BranchState]]:
     """Conclusions that say the same, in the order in which they were first said."""
-    groups: dict[tuple[str, ...], list[Thought]] = {}
+    groups: dict[tuple[str, ...], list[BranchState]] = {}
     for node in tree.nodes:
         if node.state.did == CONCLUDE and node.state.answer:
             groups.setdefault(tuple(words(node.state.answer)), []).append(node.state)
     return list(groups.values())
 
 
-def _support(group: Sequence[Thought]) -> tuple[float, int]:
+def _support(group: Sequence[BranchState]) -> tuple[float, int]:
     """The sum of ratings, and how many gave it."""
     return sum(one.rating or 0.0 for one in group), len(group)
 
 
-def _answers(tree: Tree[Thought]) -> dict[tuple[str, ...], int]:
+def _answers(tree: Tree[BranchState]) -> dict[tuple[str, ...], int]:
     """Each different answer with the best node that concluded it."""
     found: dict[tuple[str, ...], int] = {}
     for node in tree.nodes:

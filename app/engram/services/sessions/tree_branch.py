@@ -10,14 +10,14 @@ from typing import Any
 
 from engram.context.errors import BudgetSpentError, LlmError, LlmNotConfiguredError
 from engram.core.planning.rewards import rated
-from engram.core.planning.session import Curated, Gap, Note, NoteKind, PoolSentence
-from engram.core.planning.tree_search import Limits
+from engram.core.planning.session import CurationCounts, Gap, Note, NoteKind, PoolSentence
+from engram.core.planning.tree_search import SearchLimits
 from engram.providers.llm import Llm, reasoning, session_model
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.query_drift import invented, sources
-from engram.services.sessions.sentence_sifting import Sifted, sift
+from engram.services.sessions.sentence_sifting import SiftedSentences, sift
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import AskedQuery, Tools
+from engram.services.sessions.session_tools import AskedQuery, StepTools
 
 DECOMPOSE, CONSOLIDATE, REFINE, REDIRECT, CONCLUDE = "decompose", "consolidate", "refine", "redirect", "conclude"
 """A1 to A5. An action may carry a number after a colon: the same again, to another end."""
@@ -29,7 +29,7 @@ _LISTS = ("cites", "searched", "kept")
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class BranchState:
     """The state at a node, (q, r) of the paper; its memory is the session's.
 
     Attributes:
@@ -59,13 +59,13 @@ class Thought:
         return asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
 
 
-def loaded_thought(stored: Mapping[str, Any]) -> Thought:
-    """The thought that ``Thought.stored`` gave."""
-    return Thought(**{**stored, **{name: tuple(stored[name]) for name in _LISTS}})
+def loaded_thought(stored: Mapping[str, Any]) -> BranchState:
+    """The thought that ``BranchState.stored`` gave."""
+    return BranchState(**{**stored, **{name: tuple(stored[name]) for name in _LISTS}})
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class MemoryAblation:
     """Parts of memory management that can be left out (State-Aware RAG, Table 2).
 
     Attributes:
@@ -89,17 +89,17 @@ class Branch:
     """
 
     state: SessionState
-    tools: Tools
-    means: Means
-    path: list[Thought]
+    tools: StepTools
+    means: MemoryAblation
+    path: list[BranchState]
     pool: list[PoolSentence]
     notes: list[Note]
     tried: Sequence[str] = ()
     asked: list[AskedQuery] = field(default_factory=list)
-    curated: Curated = field(default_factory=Curated)
+    curated: CurationCounts = field(default_factory=CurationCounts)
     warnings: list[Fallback] = field(default_factory=list)
 
-    def act(self, action: str) -> Thought:
+    def act(self, action: str) -> BranchState:
         """Carry out an action; the path goes on with what it came to.
 
         Raises:
@@ -137,7 +137,7 @@ class Branch:
             sifted = sift(self._now, self.tools, asked, question, gap)
         else:
             every = {sentence.id: gap for query in asked for one in query.passages for sentence in one.sentences}
-            sifted = Sifted(*self.tools.curated(asked, every), [], [])
+            sifted = SiftedSentences(*self.tools.curated(asked, every), [], [])
         there = {one.sentence_id for one in self.pool}
         found = [
             replace(one, query=None if one.query is None else one.query + here)
@@ -163,10 +163,10 @@ class Branch:
         return replace(self.state, pool=self.pool, notes=self.notes)
 
     @property
-    def _last(self) -> Thought:
+    def _last(self) -> BranchState:
         return self.path[-1]
 
-    def _decompose(self) -> Thought:
+    def _decompose(self) -> BranchState:
         """A1: what is missing, sought, sifted, answered, and noted."""
         question = self._last.pending
         if question is None:
@@ -181,7 +181,7 @@ class Branch:
         kept = self.seek(question, session_model.queries(self.llm, question, self._known()))
         evidence = self._evidence(kept)
         draft = self.llm.answer(question, evidence)
-        thought = Thought(
+        thought = BranchState(
             DECOMPOSE,
             question,
             draft.text,
@@ -193,30 +193,30 @@ class Branch:
         self._remember(thought, evidence)
         return thought
 
-    def _consolidate(self) -> Thought:
+    def _consolidate(self) -> BranchState:
         """A2: what follows from memory, without any search."""
         finding = reasoning.consolidate(self.llm, self.state.question, self._known(), self._evidence())
-        thought = Thought(CONSOLIDATE, "", finding.text, finding.cited, settled=bool(finding.text))
+        thought = BranchState(CONSOLIDATE, "", finding.text, finding.cited, settled=bool(finding.text))
         self._note(thought)
         return thought
 
-    def _refine(self) -> Thought:
+    def _refine(self) -> BranchState:
         """A3: the last answer, held against memory."""
         last = self._last
         refined = reasoning.refine(self.llm, last.question, last.answer, self._evidence())
         settled = bool(refined.text) and refined.verdict != "unsupported"
-        thought = Thought(REFINE, last.question, refined.text, refined.cited, settled=settled)
+        thought = BranchState(REFINE, last.question, refined.text, refined.cited, settled=settled)
         if refined.text != last.answer:
             self.notes = [note for note in self.notes if note.text != said(last)]
             self._note(thought)
         return thought
 
-    def _redirect(self) -> Thought:
+    def _redirect(self) -> BranchState:
         """A4: the last question, or the session's, in other words; the next step asks it."""
         question = self._last.question or self.state.question
-        return Thought(REDIRECT, question, pending=reasoning.redirect(self.llm, question, self._known()))
+        return BranchState(REDIRECT, question, pending=reasoning.redirect(self.llm, question, self._known()))
 
-    def _conclude(self) -> Thought:
+    def _conclude(self) -> BranchState:
         """A5: the answer to the session's question, and what a judge without a key makes of it.
 
         The path's own sentences come first: all branches share memory, and votes from one prompt would be one vote.
@@ -224,7 +224,7 @@ class Branch:
         own = {sentence for thought in self.path for sentence in (*thought.kept, *thought.cites)}
         evidence = sorted(self._evidence(), key=lambda sentence: sentence[0] not in own)
         draft = self.llm.answer(self.state.question, evidence)
-        thought = Thought(
+        thought = BranchState(
             CONCLUDE, self.state.question, draft.text, draft.cited, settled=draft.sufficient, rating=0.0
         )
         if not draft.text:
@@ -252,7 +252,7 @@ class Branch:
             return [note.text for note in self.notes]
         return [said(thought) for thought in self.path if thought.answer]
 
-    def _remember(self, thought: Thought, evidence: Sequence[tuple[int, str]]) -> None:
+    def _remember(self, thought: BranchState, evidence: Sequence[tuple[int, str]]) -> None:
         """Have memory written anew with what a step came to (Eq. 2), or the step's answer added if that fails."""
         if not self.means.update:
             return
@@ -269,13 +269,13 @@ class Branch:
             kinds: dict[bool, NoteKind] = {False: "fact", True: "contradiction"}
             self.notes = [Note(kinds[one.contradicts], one.text, one.cites, number) for one in noted]
 
-    def _note(self, thought: Thought) -> None:
+    def _note(self, thought: BranchState) -> None:
         """Have memory keep an answer that sentences bear out."""
         if self.means.update and thought.answer and thought.cites and thought.settled:
             self.notes.append(Note("fact", said(thought), thought.cites, self.state.number))
 
 
-def possible(path: Sequence[Thought], depth: int, limits: Limits) -> tuple[str, ...]:
+def possible(path: Sequence[BranchState], depth: int, limits: SearchLimits) -> tuple[str, ...]:
     """Actions that a branch may go on by, the one to go on by first in front; none after a conclusion.
 
     Args:
@@ -301,6 +301,6 @@ def possible(path: Sequence[Thought], depth: int, limits: Limits) -> tuple[str, 
     return actions
 
 
-def said(thought: Thought) -> str:
+def said(thought: BranchState) -> str:
     """A thought as memory has it: what was asked, and what came of it."""
     return f"{thought.question} {thought.answer}".strip()

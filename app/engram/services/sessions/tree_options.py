@@ -7,9 +7,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engram.context.errors import InvalidRequestError
-from engram.core.planning.tree_search import Limits
+from engram.core.planning.tree_search import SearchLimits
 from engram.services.facts.text_facts import Extraction
-from engram.services.sessions.tree_branch import Means
+from engram.services.sessions.tree_branch import MemoryAblation
 
 Combine = Literal["vote", "synthesis"]
 Part = Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]
@@ -31,14 +31,14 @@ class TreeOptions:
         means: parts of memory management that are left in.
     """
 
-    limits: Limits = field(default_factory=Limits)
+    limits: SearchLimits = field(default_factory=SearchLimits)
     together: int = 4
     seed: int = 0
     combine: Combine = "vote"
-    means: Means = field(default_factory=Means)
+    means: MemoryAblation = field(default_factory=MemoryAblation)
 
 
-class Said(BaseModel):
+class PlannerOptions(BaseModel):
     """All that a session may say of its planner; what is another planner's has no effect."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -57,14 +57,14 @@ class Said(BaseModel):
     graph: str | None = None
 
 
-def said_of(given: Mapping[str, Any] | None) -> Said:
+def said_of(given: Mapping[str, Any] | None) -> PlannerOptions:
     """A session's options, checked.
 
     Raises:
         InvalidRequestError: one is unknown or out of its range.
     """
     try:
-        return Said.model_validate(dict(given or {}))
+        return PlannerOptions.model_validate(dict(given or {}))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"]))
@@ -79,9 +79,9 @@ def options_of(given: Mapping[str, Any] | None) -> TreeOptions:
     """
     said = said_of(given)
     return TreeOptions(
-        Limits(said.depth, said.width, said.rollouts, said.exploration),
+        SearchLimits(said.depth, said.width, said.rollouts, said.exploration),
         said.together,
         said.seed,
         said.combine,
-        Means(*(not {part, "extractor"} & set(said.without) for part in ("consolidation", "update"))),
+        MemoryAblation(*(not {part, "extractor"} & set(said.without) for part in ("consolidation", "update"))),
     )

@@ -16,18 +16,18 @@ from typing import Any
 from engram.context.errors import LlmError
 from engram.core.planning import tree_search
 from engram.core.planning.curation import curate
-from engram.core.planning.session import Curated, Note, PoolSentence, StopReason
-from engram.core.planning.tree_search import Claim, Limits, Rollout, Tree
+from engram.core.planning.session import CurationCounts, Note, PoolSentence, StopReason
+from engram.core.planning.tree_search import Rollout, RolloutClaim, SearchLimits, Tree
 from engram.providers.llm import Llm
 from engram.providers.llm.tree_prompts import VERSION
 from engram.services.retrieval.fallbacks import Fallback
-from engram.services.sessions.planner import Step
+from engram.services.sessions.planner import SessionStep
 from engram.services.sessions.pool_planner import PoolPlanner
-from engram.services.sessions.session_rules import Ordered, evidence_first, ranked_by_rules
+from engram.services.sessions.session_rules import OrderedPassages, evidence_first, ranked_by_rules
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.session_tools import AskedQuery, Tools
+from engram.services.sessions.session_tools import AskedQuery, StepTools
 from engram.services.sessions.tree_answer import combined, decided
-from engram.services.sessions.tree_branch import CALLS, CONCLUDE, Branch, Thought, loaded_thought, possible
+from engram.services.sessions.tree_branch import CALLS, CONCLUDE, Branch, BranchState, loaded_thought, possible
 from engram.services.sessions.tree_options import TreeOptions, options_of
 from engram.services.sessions.tree_quota import Quota, Share, shares
 
@@ -44,7 +44,7 @@ class TreePlanner:
     name = "tree"
     needs_llm = True
 
-    def step(self, state: SessionState, tools: Tools) -> Step:
+    def step(self, state: SessionState, tools: StepTools) -> SessionStep:
         """The session's own question, or a wave of rollouts; the end once no rollout could change the answer.
 
         Raises:
@@ -56,18 +56,20 @@ class TreePlanner:
             return self.rules.step(state, tools)
         tree = _tree(state)
         if tree is None:
-            tree = tree_search.plant(Thought(), possible([Thought()], 0, options.limits), options.limits)
+            tree = tree_search.plant(BranchState(), possible([BranchState()], 0, options.limits), options.limits)
             if state.question not in state.queries:  # as it was if another planner began
                 return self._first(state, tools, options, tree)
         wave = _Wave(state, tools, tools.llm, options, tree)
         grown = wave.run()
         return wave.step(grown)
 
-    def _first(self, state: SessionState, tools: Tools, options: TreeOptions, tree: Tree[Thought]) -> Step:
-        branch = Branch(state, tools, options.means, [Thought()], list(state.pool), list(state.notes))
+    def _first(
+        self, state: SessionState, tools: StepTools, options: TreeOptions, tree: Tree[BranchState]
+    ) -> SessionStep:
+        branch = Branch(state, tools, options.means, [BranchState()], list(state.pool), list(state.notes))
         found = branch.seek(state.question, [state.question])
         ordered = ranked_by_rules(state, branch.asked, found)
-        return Step(
+        return SessionStep(
             action="ask",
             asked=branch.asked,
             found=found,
@@ -85,7 +87,7 @@ class _Wave:
     """One round: rollouts side by side, and what they found put together in their order."""
 
     def __init__(
-        self, state: SessionState, tools: Tools, llm: Llm, options: TreeOptions, tree: Tree[Thought]
+        self, state: SessionState, tools: StepTools, llm: Llm, options: TreeOptions, tree: Tree[BranchState]
     ) -> None:
         self._state = state
         self._tools = tools
@@ -97,14 +99,14 @@ class _Wave:
         self._branches: dict[int, Branch] = {}
         self._failures: dict[int, str] = {}
 
-    def run(self) -> Tree[Thought]:
+    def run(self) -> Tree[BranchState]:
         """Grow the tree by a wave."""
         with ThreadPoolExecutor(self._options.together, thread_name_prefix="rollout") as threads:
             return tree_search.wave(
                 self._before, self._limits, self._options.seed, self._size, self._roll, threads.map
             )
 
-    def step(self, tree: Tree[Thought]) -> Step:
+    def step(self, tree: Tree[BranchState]) -> SessionStep:
         """What the wave came to."""
         nothing_left = tree_search.claim(tree, self._limits, self._options.seed) is None
         if self._options.combine == "vote" and decided(tree, self._limits.rollouts):
@@ -118,10 +120,10 @@ class _Wave:
         if nothing_left:
             stop = "no_gap" if conclusion is None else "answered"
         if tree is self._before:
-            return Step(action=None, conclusion=conclusion, stop=stop, warnings=warnings)
+            return SessionStep(action=None, conclusion=conclusion, stop=stop, warnings=warnings)
         found = pool[len(self._state.pool) :]
         ordered = ranked_by_rules(self._state, asked, found)
-        return Step(
+        return SessionStep(
             action="rollouts",
             asked=asked,
             found=found,
@@ -145,7 +147,7 @@ class _Wave:
         size = max(1, min(wanted, left.llm_calls // sum(CALLS[action] for action in ("decompose", CONCLUDE))))
         return left.among(size), size
 
-    def _roll(self, tree: Tree[Thought], claimed: Claim) -> Rollout[Thought]:
+    def _roll(self, tree: Tree[BranchState], claimed: RolloutClaim) -> Rollout[BranchState]:
         """From the claimed action to a conclusion, as far as the rollout's share of the budget goes."""
         quota = Quota(self._tools.meter, self._share)
         tools = copy.copy(self._tools)
@@ -162,14 +164,14 @@ class _Wave:
             [question for question in siblings if question],
         )
         self._branches[claimed.rollout] = branch
-        steps: list[tree_search.Step[Thought]] = []
+        steps: list[tree_search.TreeStep[BranchState]] = []
         action, depth = claimed.action, at.depth
         try:
             while True:
                 thought = branch.act(action)
                 depth += 1
                 follow = possible(branch.path, depth, self._limits)
-                steps.append(tree_search.Step(action, thought, follow))
+                steps.append(tree_search.TreeStep(action, thought, follow))
                 if thought.did == CONCLUDE:
                     return Rollout(tuple(steps), thought.rating)
                 action = follow[0]
@@ -179,7 +181,9 @@ class _Wave:
             self._failures[claimed.rollout] = error.detail
             return Rollout(tuple(steps), None)
 
-    def _merged(self, tree: Tree[Thought]) -> tuple[list[PoolSentence], list[Note], list[AskedQuery], Curated]:
+    def _merged(
+        self, tree: Tree[BranchState]
+    ) -> tuple[list[PoolSentence], list[Note], list[AskedQuery], CurationCounts]:
         """The shared memory after the wave: what rollouts found, in the order in which they were begun.
 
         Of sentences that say the same the first is kept, and any that something cites.
@@ -187,7 +191,7 @@ class _Wave:
         before = self._state
         pool, notes = list(before.pool), list(before.notes)
         asked: list[AskedQuery] = []
-        curated = Curated()
+        curated = CurationCounts()
         cited = {sentence for node in tree.nodes for sentence in node.state.cites}
         for rollout in sorted(self._branches):
             branch = self._branches[rollout]
@@ -208,23 +212,23 @@ class _Wave:
         return pool, notes, asked, curated
 
 
-def _ranked(ordered: Ordered, pool: Sequence[PoolSentence], warnings: Sequence[Fallback]) -> list[int]:
+def _ranked(ordered: OrderedPassages, pool: Sequence[PoolSentence], warnings: Sequence[Fallback]) -> list[int]:
     """Passages by rules; those first of which the model kept something, where it was the model that sifted."""
     if any(warning.type == "sifted-by-rules" for warning in warnings):
         return ordered.ranked
     return evidence_first(ordered.ranked, pool)
 
 
-def _stored(tree: Tree[Thought]) -> dict[str, Any]:
-    return {"tree": tree_search.as_data(tree, Thought.stored)}
+def _stored(tree: Tree[BranchState]) -> dict[str, Any]:
+    return {"tree": tree_search.as_data(tree, BranchState.stored)}
 
 
-def _tree(state: SessionState) -> Tree[Thought] | None:
+def _tree(state: SessionState) -> Tree[BranchState] | None:
     kept: Mapping[str, Any] | None = state.plan_state.get("tree")
     return None if kept is None else tree_search.from_data(kept, loaded_thought)
 
 
-def _limits(options: TreeOptions, tree: Tree[Thought]) -> Limits:
+def _limits(options: TreeOptions, tree: Tree[BranchState]) -> SearchLimits:
     """Those of the session; one that had all its rollouts stopped, so it was asked for more: a wave of them."""
     if tree.begun < options.limits.rollouts:
         return options.limits

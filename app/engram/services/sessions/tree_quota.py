@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engram.context.errors import BudgetSpentError
 from engram.core.planning.session import Budget, Cost
 from engram.providers.llm import Usage
-from engram.providers.llm.llm_client import Meter
+from engram.providers.llm.llm_client import CallMeter
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Quota:
     before: tokens can go over by one call.
     """
 
-    def __init__(self, meter: Meter, share: Share) -> None:
+    def __init__(self, meter: CallMeter, share: Share) -> None:
         self._meter = meter
         self._share = share
         self._lock = threading.Lock()

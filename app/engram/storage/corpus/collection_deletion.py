@@ -22,7 +22,7 @@ _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True)
-class Emptied:
+class DeletedPiece:
     """A table as a piece left it: how many rows went, and the last one's key, to go on after; None: no other."""
 
     rows: int
@@ -70,7 +70,9 @@ def claim(writer: Writer, collection_id: int) -> bool:
     return locked(writer, collection_id, ALONE, condition=f"NOT {THERE}") is not None
 
 
-def remove_piece(writer: Writer, collection_id: int, table: Table, after: Sequence[Any] | None = None) -> Emptied:
+def remove_piece(
+    writer: Writer, collection_id: int, table: Table, after: Sequence[Any] | None = None
+) -> DeletedPiece:
     """Remove the first rows of the table that follow the key ``after``, in the order of their keys.
 
     Going on after a key spares reading what the index still holds of the rows that went.
@@ -91,7 +93,7 @@ def remove_piece(writer: Writer, collection_id: int, table: Table, after: Sequen
         within.append(f"({key}) <= ({_given('last', columns)})")
         parameters |= {f"last{at}": value for at, value in enumerate(last)}
     gone = writer.execute(f"DELETE {' AND '.join(within)}", parameters)
-    return Emptied(gone, None if last is None else tuple(last))
+    return DeletedPiece(gone, None if last is None else tuple(last))
 
 
 def _given(name: str, columns: "Sequence[Column[Any]]") -> str:

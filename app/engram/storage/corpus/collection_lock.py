@@ -12,7 +12,7 @@ from engram.storage.row_lookups import THERE
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class LockStrength:
     """A strength of lock: of the row, and of the two numbers that stand for being there and for being changed."""
 
     row: str
@@ -20,22 +20,22 @@ class Hold:
     changed: str | None = None
 
 
-KEPT = Hold("FOR KEY SHARE", "_shared")
+KEPT = LockStrength("FOR KEY SHARE", "_shared")
 """Kept from deletion, beside all who do not delete it."""
-CHANGED = Hold("FOR NO KEY UPDATE", "_shared", "")
+CHANGED = LockStrength("FOR NO KEY UPDATE", "_shared", "")
 """Its graph is changed by this transaction alone."""
-ALONE = Hold("FOR UPDATE", "", "")
+ALONE = LockStrength("FOR UPDATE", "", "")
 """Nobody else does anything with it."""
 
 
-def row_lock(writer: Writer, hold: Hold, *, wait: bool = True) -> str:
+def row_lock(writer: Writer, hold: LockStrength, *, wait: bool = True) -> str:
     """What a statement that reads the row ends with to hold it; nothing where rows of it are on all nodes."""
     if writer.distributed:
         return ""
     return hold.row if wait else f"{hold.row} SKIP LOCKED"
 
 
-def hold(writer: Writer, collection_id: int, strength: Hold, *, wait: bool = True) -> bool:
+def hold(writer: Writer, collection_id: int, strength: LockStrength, *, wait: bool = True) -> bool:
     """Hold the number of a collection on the coordinator; False: somebody else does, and was not waited for."""
     tried = "" if wait else "_try"
     for name, how in (("there", strength.there), ("changed", strength.changed)):
@@ -48,7 +48,9 @@ def hold(writer: Writer, collection_id: int, strength: Hold, *, wait: bool = Tru
     return True
 
 
-def locked(writer: Writer, collection_id: int, strength: Hold, *, condition: str = THERE, wait: bool = True) -> Any:
+def locked(
+    writer: Writer, collection_id: int, strength: LockStrength, *, condition: str = THERE, wait: bool = True
+) -> Any:
     """Hold the row of a collection that meets the condition; its id, space, title_share and fixed_kind, or None.
 
     Args:

@@ -99,7 +99,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedCollection:
     """A collection about to be written to, and whether this made it."""
 
     collection: Collection
@@ -150,7 +150,7 @@ def by_id(reader: Reader, collection_id: int) -> Collection:
     return of_row(row)
 
 
-def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> Opened:
+def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> OpenedCollection:
     """The tenant's collection called ``name``, kept from deletion by this transaction.
 
     Args:
@@ -169,7 +169,7 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
             hold(writer, there, KEPT)
         found = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, KEPT)}", parameters)
         if found is not None:
-            return Opened(of_row(found), created)
+            return OpenedCollection(of_row(found), created)
 
 
 def keep(writer: Writer, collection_id: int) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from engram.core.ranking.ranking_weights import Believed, Evidence
+from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log.audit_rows import evidence_of
 from engram.storage.judge_days import DAY
@@ -27,7 +27,7 @@ class LoggedCause:
 
 
 @dataclass(frozen=True, slots=True)
-class Mover:
+class MemoryCause:
     """An event that moved a sentence's memory; ``total`` is how many did."""
 
     sentence_id: int
@@ -36,7 +36,7 @@ class Mover:
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class MovedSentence:
     """A sentence whose memory some of the given events moved, and how many steps its memories took in all."""
 
     sentence_id: int
@@ -56,7 +56,7 @@ class NearQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class SentencePlace:
     """Where a sentence stands.
 
     Attributes:
@@ -85,11 +85,11 @@ class LoggedTerm:
     cap: int | None
     counted: bool
     contested: bool
-    evidence: Evidence
+    evidence: WeightEvidence
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedKey:
     """An evolved key as it serves: cosines with what keys are compared with, and its units, best first."""
 
     passage_id: int
@@ -100,7 +100,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class UnitVerdict:
     """A verdict that brought a passage's unit, of ``total``."""
 
     passage_id: int
@@ -113,7 +113,7 @@ class Brought:
 
 def strongest_movers(
     reader: Reader, collection_id: int, sentences: Sequence[int], channels: Sequence[str], limit: int
-) -> list[Mover]:
+) -> list[MemoryCause]:
     """The ``limit`` events of each sentence that moved its memory most as they came, the strongest of each first.
 
     By gain times residual; of equals the latest.
@@ -135,10 +135,12 @@ def strongest_movers(
         """,
         {"collection": collection_id, "ids": list(sentences), "channels": list(channels), "limit": limit},
     )
-    return [Mover(**row._asdict()) for row in rows]
+    return [MemoryCause(**row._asdict()) for row in rows]
 
 
-def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences: Sequence[int]) -> list[Touched]:
+def touched(
+    reader: Reader, collection_id: int, events: Sequence[int], sentences: Sequence[int]
+) -> list[MovedSentence]:
     """Those of the sentences whose memories the events moved, in id order."""
     rows = reader.rows(
         f"""
@@ -150,7 +152,7 @@ def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences
         """,
         {"collection": collection_id, "ids": list(sentences), "events": list(events)},
     )
-    return [Touched(**row._asdict()) for row in rows]
+    return [MovedSentence(**row._asdict()) for row in rows]
 
 
 def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
@@ -179,7 +181,9 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
     return [NearQuestion(**row._asdict()) for row in rows]
 
 
-def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]) -> dict[int, Placed]:
+def placed(
+    reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]
+) -> dict[int, SentencePlace]:
     """Sentence -> where it stands, of those that exist."""
     rows = reader.rows(
         f"""
@@ -194,10 +198,10 @@ def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Seq
         """,
         focus.parameters(entities=list(entities), ids=list(sentences)),
     )
-    return {row.sentence_id: Placed(**row._asdict()) for row in rows}
+    return {row.sentence_id: SentencePlace(**row._asdict()) for row in rows}
 
 
-def latest_terms(reader: Reader, collection_id: int, believed: Believed, limit: int) -> list[LoggedTerm]:
+def latest_terms(reader: Reader, collection_id: int, believed: PriorIdentity, limit: int) -> list[LoggedTerm]:
     """What the ``limit`` latest events say of a model's weights, in the order of application."""
     rows = reader.rows(
         f"""
@@ -270,7 +274,7 @@ def question_texts(reader: Reader, collection_id: int, questions: Sequence[int])
     return {row.id: row.text for row in rows}
 
 
-def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served]:
+def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[ServedKey]:
     """The evolved keys of these passages, of those that have one."""
     rows = reader.rows(
         f"""
@@ -281,7 +285,7 @@ def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served
         """,
         focus.parameters(ids=list(passages)),
     )
-    return [Served(**row._asdict()) for row in rows]
+    return [ServedKey(**row._asdict()) for row in rows]
 
 
 def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -296,7 +300,7 @@ def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict
 
 def bringers(
     reader: Reader, collection_id: int, passages: Sequence[int], units: Sequence[int], limit: int
-) -> list[Brought]:
+) -> list[UnitVerdict]:
     """The ``limit`` verdicts that credit each (passage, unit) most, of those that were taken in, best first."""
     rows = reader.rows(
         f"""
@@ -315,4 +319,4 @@ def bringers(
         """,
         {"collection": collection_id, "passages": list(passages), "units": list(units), "limit": limit},
     )
-    return [Brought(**row._asdict()) for row in rows]
+    return [UnitVerdict(**row._asdict()) for row in rows]

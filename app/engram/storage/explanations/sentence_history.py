@@ -33,7 +33,7 @@ class QuestionSupport:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveRow:
+class MemoryMoveRow:
     """What one event did to one channel of a sentence, by the audit.
 
     Attributes:
@@ -96,7 +96,7 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
     return found, rows[0].total if rows else 0
 
 
-def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MoveRow]:
+def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MemoryMoveRow]:
     """What the next ``limit`` events that count, those after sequence ``after``, did to the sentence, in order."""
     memory = "memory.sentence_id = %(id)s AND memory.channel = audit.channel"
     rows = reader.rows(
@@ -121,4 +121,4 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
         """,
         {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},
     )
-    return [MoveRow(**row._asdict()) for row in rows]
+    return [MemoryMoveRow(**row._asdict()) for row in rows]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from engram.core.filter.judge_standing import FULL, NEWCOMERS
-from engram.core.knowledge.beliefs import Fact, Group, Kind, Move, Word
+from engram.core.knowledge.beliefs import BeliefMove, Fact, FactStatement, Group, Kind
 from engram.core.knowledge.claims import Claim, Days
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
@@ -50,7 +50,7 @@ def groups(reader: Reader, collection_id: int, keys: Iterable[Key]) -> list[Grou
         key = held[row.n - 1]
         claims[key].append(Claim(row.id, _object(row), row.valid_from, row.valid_to))
         found[row.id] = key
-    words: dict[Key, list[Word]] = defaultdict(list)
+    words: dict[Key, list[FactStatement]] = defaultdict(list)
     for word in sorted(
         [*_sources(reader, collection_id, found), *_events(reader, collection_id, found)],
         key=lambda word: word.sequence,
@@ -105,7 +105,7 @@ def _object(row: Any) -> object:
     return row.object_key
 
 
-def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Word]:
+def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[FactStatement]:
     rows = reader.rows(
         f"""
         SELECT s.fact_id, s.sequence, s.passage_id, said.source, s.learned_at, s.observation_noise_positive,
@@ -118,7 +118,7 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[W
         {"collection": collection_id, "ids": list(facts)},
     )
     return [
-        Word(
+        FactStatement(
             sequence=row.sequence,
             fact_id=row.fact_id,
             kind="source",
@@ -135,7 +135,7 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[W
     ]
 
 
-def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Word]:
+def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[FactStatement]:
     rows = reader.rows(
         f"""
         SELECT e.* FROM {WANTED} {each("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
@@ -143,7 +143,7 @@ def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Wo
         {"collection": collection_id, "ids": list(facts)},
     )
     return [
-        Word(
+        FactStatement(
             sequence=row.sequence,
             fact_id=row.fact_id,
             kind=cast(Kind, row.kind),
@@ -168,7 +168,11 @@ def _day(moment: datetime) -> str:
 
 
 def store(
-    writer: Writer, collection_id: int, facts: Mapping[int, Fact], moves: Sequence[Move], at: Mapping[int, datetime]
+    writer: Writer,
+    collection_id: int,
+    facts: Mapping[int, Fact],
+    moves: Sequence[BeliefMove],
+    at: Mapping[int, datetime],
 ) -> None:
     """Put what a replay came to in the place of what was stored.
 
@@ -249,7 +253,7 @@ def stored(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int
     return {row.fact_id: Fact(**row._asdict()) for row in rows}
 
 
-def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[tuple[int, int], Move]:
+def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[tuple[int, int], BeliefMove]:
     """(Fact, sequence) -> the audit as it is stored."""
     rows = reader.rows(
         f"""
@@ -259,7 +263,7 @@ def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> di
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
-    return {(row.fact_id, row.sequence): Move(**row._asdict()) for row in rows}
+    return {(row.fact_id, row.sequence): BeliefMove(**row._asdict()) for row in rows}
 
 
 def following(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:

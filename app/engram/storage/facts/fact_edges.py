@@ -55,7 +55,7 @@ class Near(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class EdgeFilter:
     """Which facts a walk may take.
 
     Attributes:
@@ -109,7 +109,7 @@ def around(
     reader: Reader,
     collection_id: int,
     entities: Sequence[int],
-    allowed: Allowed,
+    allowed: EdgeFilter,
     most: int,
     read: Iterable[int] = (),
 ) -> Near:
@@ -151,7 +151,7 @@ def around(
     )
 
 
-def _along(column: str, allowed: Allowed) -> str:
+def _along(column: str, allowed: EdgeFilter) -> str:
     """The facts of an entity ``near`` in one direction, as ``Edge`` has them."""
     condition = "f.belief >= %(belief)s"
     if allowed.as_of is not None:

@@ -10,7 +10,7 @@ from engram.storage.row_lookups import WANTED, each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewEvent:
+class NewFactEvent:
     """An event to append; see ``storage.tables.facts``."""
 
     graph_id: int
@@ -36,7 +36,7 @@ class NewEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredFactEvent:
     """An event of the log; ``revoked_at`` says since when it counts no more."""
 
     id: int
@@ -63,7 +63,7 @@ _COLUMNS = (
 )
 
 
-def append(writer: Writer, collection_id: int, event: NewEvent) -> StoredEvent:
+def append(writer: Writer, collection_id: int, event: NewFactEvent) -> StoredFactEvent:
     """Append an event; called under the lock, by which no other has its key meanwhile."""
     row = writer.row(
         f"""
@@ -103,7 +103,7 @@ def append(writer: Writer, collection_id: int, event: NewEvent) -> StoredEvent:
     return _event(row)
 
 
-def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredEvent | None:
+def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredFactEvent | None:
     """The event that came under this key of the principal."""
     row = reader.row(
         f"""
@@ -115,7 +115,7 @@ def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> Stor
     return None if row is None else _event(row)
 
 
-def find(reader: Reader, collection_id: int, event_id: int) -> StoredEvent | None:
+def find(reader: Reader, collection_id: int, event_id: int) -> StoredFactEvent | None:
     """The event of this id."""
     row = reader.row(
         f"SELECT {_COLUMNS} FROM fact_event WHERE collection_id = %(collection)s AND id = %(id)s",
@@ -124,7 +124,7 @@ def find(reader: Reader, collection_id: int, event_id: int) -> StoredEvent | Non
     return None if row is None else _event(row)
 
 
-def find_many(reader: Reader, collection_id: int, event_ids: Iterable[int]) -> list[StoredEvent]:
+def find_many(reader: Reader, collection_id: int, event_ids: Iterable[int]) -> list[StoredFactEvent]:
     """These events, in their order."""
     columns = ", ".join(f"e.{column.strip()}" for column in _COLUMNS.split(","))
     rows = reader.rows(
@@ -214,5 +214,5 @@ def remove_statements(writer: Writer, collection_id: int, statements: Iterable[i
     )
 
 
-def _event(row: Any) -> StoredEvent:
-    return StoredEvent(**row._asdict())
+def _event(row: Any) -> StoredFactEvent:
+    return StoredFactEvent(**row._asdict())

@@ -15,7 +15,7 @@ OWN = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SourcedFact:
     """A fact that somebody says, with who does: a sentence of a passage, or a statement.
 
     Attributes:
@@ -77,7 +77,7 @@ def graph_names(reader: Reader, collection_id: int) -> dict[int, str]:
     return {row.id: row.name for row in rows}
 
 
-def put(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]) -> list[int]:
+def put(writer: Writer, collection_id: int, graph_id: int, said: Sequence[SourcedFact]) -> list[int]:
     """Make the facts that are not there yet, of entities that are; the fact of each, in the given order."""
     parameters = {
         "collection": collection_id,
@@ -122,7 +122,7 @@ def put(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said])
     return [row.id for row in rows]
 
 
-def put_entities(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]) -> dict[int, str]:
+def put_entities(writer: Writer, collection_id: int, graph_id: int, said: Sequence[SourcedFact]) -> dict[int, str]:
     """Make the entities of these facts that are not there yet: their names by their ids."""
     surfaces: dict[str, str] = {}
     for row in said:
@@ -159,7 +159,7 @@ def add_sources(
     writer: Writer,
     collection_id: int,
     facts: Sequence[int],
-    said: Sequence[Said],
+    said: Sequence[SourcedFact],
     places: Sequence[int] | None = None,
 ) -> None:
     """Record who says these facts, in the given order; who said one already says nothing new.

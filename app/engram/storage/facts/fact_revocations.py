@@ -7,12 +7,12 @@ from typing import Any
 
 from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
-from engram.storage.facts.fact_events import StoredEvent
+from engram.storage.facts.fact_events import StoredFactEvent
 from engram.storage.row_lookups import WANTED
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
+class FactEventFilter:
     """Which events: of these kinds and this judge, received from ``since`` on and before ``before``; None: any."""
 
     kinds: tuple[str, ...]
@@ -38,8 +38,8 @@ class Criteria:
 
 
 def matching(
-    reader: Reader, collection_id: int, criteria: Criteria, graph_id: int | None, limit: int
-) -> list[StoredEvent]:
+    reader: Reader, collection_id: int, criteria: FactEventFilter, graph_id: int | None, limit: int
+) -> list[StoredFactEvent]:
     """The first events that match and count, in their order."""
     rows = reader.rows(
         """

@@ -56,7 +56,7 @@ class SourceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BelievedFact:
     """A fact with the first that says it, and what is believed of it."""
 
     fact: FactRow
@@ -65,7 +65,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveRow:
+class FactMoveRow:
     """What moved a fact: a source of it or of a rival, or an event."""
 
     sequence: int
@@ -134,7 +134,7 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
 
 def told(
     reader: Reader, collection_id: int, facts: Sequence[int], as_of: datetime | None = None
-) -> dict[int, Told]:
+) -> dict[int, BelievedFact]:
     """These facts, each with what is believed of it and the first that says it; one statement for a search.
 
     Who says so still comes before who does no more.
@@ -170,10 +170,12 @@ def told(
         {"collection": collection_id, "ids": integers(facts), "as_of": as_of},
     )
     columns = len(fields(FactRow))
-    return {row[0]: Told(FactRow(*row[:columns]), SourceRow(row[0], *row[columns:-1]), row[-1]) for row in found}
+    return {
+        row[0]: BelievedFact(FactRow(*row[:columns]), SourceRow(row[0], *row[columns:-1]), row[-1]) for row in found
+    }
 
 
-def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int]) -> list[MoveRow]:
+def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int]) -> list[FactMoveRow]:
     """What moved a fact, in its order.
 
     Args:
@@ -206,7 +208,7 @@ def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int
         """,
         {"collection": collection_id, "ids": sorted({fact_id, *rivals}), "fact": fact_id},
     )
-    return [MoveRow(**row._asdict()) for row in found]
+    return [FactMoveRow(**row._asdict()) for row in found]
 
 
 def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int, EntityRow]:

@@ -21,7 +21,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NewJoin:
     """A join to record.
 
     Attributes:
@@ -138,7 +138,7 @@ def stand_for(writer: Writer, collection_id: int, root: Mapping[int, int | None]
         )
 
 
-def append(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[Wanted]) -> None:
+def append(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[NewJoin]) -> None:
     """Append joins to the log, in their order. They move no belief by a noise of their own."""
     writer.execute(
         """

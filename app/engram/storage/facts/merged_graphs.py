@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
-from engram.storage.facts.fact_graph import Said
+from engram.storage.facts.fact_graph import SourcedFact
 from engram.storage.row_lookups import WANTED, each
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatedSentence:
     """A sentence that somebody stated, with a fact that it says.
 
     Attributes:
@@ -25,11 +25,11 @@ class Statement:
     statement_id: int
     source: str
     text: str
-    said: Said
+    said: SourcedFact
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class StatedEvent:
     """What a judge said of a fact: an event's id, its place, and the facts that it names in the graph adopted."""
 
     event_id: int
@@ -39,7 +39,7 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class NamedJoin:
     """A join of entities in the graph adopted, as names."""
 
     event_id: int
@@ -60,7 +60,7 @@ def facts_after(reader: Reader, collection_id: int, graph_id: int, after: int, l
     return [row.id for row in rows]
 
 
-def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -> list[Statement]:
+def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -> list[StatedSentence]:
     """What was stated of these facts and is not repeated in graph ``into`` yet."""
     rows = reader.rows(
         f"""
@@ -82,13 +82,13 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
         {"collection": collection_id, "ids": list(facts), "into": into},
     )
     return [
-        Statement(
+        StatedSentence(
             row.id,
             row.sequence,
             row.statement_id,
             row.source,
             row.text,
-            Said(
+            SourcedFact(
                 subject=(row.subject, row.subject_surface),
                 predicate=row.predicate,
                 object=(row.object_key, row.object_text)
@@ -108,7 +108,7 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
     ]
 
 
-def spoken(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[Spoken]:
+def spoken(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[StatedEvent]:
     """What judges said of these facts, and counts."""
     rows = reader.rows(
         f"""
@@ -117,7 +117,7 @@ def spoken(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[Spo
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
-    return [Spoken(row.id, row.sequence, row.fact_id, row.other_id) for row in rows]
+    return [StatedEvent(row.id, row.sequence, row.fact_id, row.other_id) for row in rows]
 
 
 def twins(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -> dict[int, int]:
@@ -139,7 +139,7 @@ def twins(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -
     return {row.id: row.twin for row in rows}
 
 
-def joined(reader: Reader, collection_id: int, graph_id: int) -> list[Joined]:
+def joined(reader: Reader, collection_id: int, graph_id: int) -> list[NamedJoin]:
     """The joins of a graph that count, in their order; those whose names nothing says any more are left out."""
     rows = reader.rows(
         f"""
@@ -154,7 +154,7 @@ def joined(reader: Reader, collection_id: int, graph_id: int) -> list[Joined]:
         """,
         {"collection": collection_id, "graph": graph_id},
     )
-    return [Joined(row.id, row.judge, row.joining, row.staying) for row in rows]
+    return [NamedJoin(row.id, row.judge, row.joining, row.staying) for row in rows]
 
 
 def repeat(

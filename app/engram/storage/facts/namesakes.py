@@ -17,7 +17,7 @@ CROWD = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class NamePair:
     """A new name and an entity that it may mean; ``also`` where a fact says that this is another name of that."""
 
     mention: int
@@ -27,7 +27,7 @@ class Pair:
 
 
 @dataclass(slots=True)
-class Known:
+class KnownEntity:
     """What is known of an entity.
 
     Attributes:
@@ -46,7 +46,7 @@ class Known:
     sentences: set[tuple[str, int]] = field(default_factory=set)
 
 
-def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[Pair]:
+def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[NamePair]:
     """What new names, by their ids, may mean, by the words that they end with, or by facts that name them so."""
     parts = {entity: ends(name) for entity, name in names.items()}
     rows = reader.rows(
@@ -78,10 +78,10 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
             "also": ALSO,
         },
     )
-    return [Pair(row.mention, row.node, row.name, row.also) for row in rows]
+    return [NamePair(row.mention, row.node, row.name, row.also) for row in rows]
 
 
-def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, Known]:
+def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, KnownEntity]:
     """What is known of these entities; of one with very many facts, of some."""
     along = """
         SELECT f.* FROM fact f WHERE f.collection_id = %(collection)s AND f.{0} = wanted.id LIMIT %(told)s
@@ -108,9 +108,9 @@ def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[i
         """,
         {"collection": collection_id, "ids": list(entities), "told": TOLD, "crowd": CROWD},
     )
-    found: dict[int, Known] = {}
+    found: dict[int, KnownEntity] = {}
     for row in rows:
-        one = found.setdefault(row.id, Known(row.surface, row.root))
+        one = found.setdefault(row.id, KnownEntity(row.surface, row.root))
         if row.predicate is None:
             continue
         one.facts += 1

@@ -12,7 +12,7 @@ from engram.core.knowledge.beliefs import SOURCE_NOISE
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
-from engram.storage.facts.fact_events import NewEvent
+from engram.storage.facts.fact_events import NewFactEvent
 from engram.storage.facts.fact_graph import OWN
 from engram.storage.row_lookups import WANTED, each, given
 
@@ -22,7 +22,7 @@ INGEST = "ingest"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StatedSource:
     """A source that says a fact, with its sentence; ``statement_id`` is None if that is one of the passage's own.
 
     ``passage`` is the passage's name.
@@ -41,23 +41,23 @@ _SENTENCE = each("sentence told", "told.id = held.sentence_id")
 _STATEMENT = each("fact_statement told", "told.id = held.statement_id")
 
 
-def of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Held]:
+def of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StatedSource]:
     """What these sentences of passages say."""
     return _held(reader, collection_id, "held.sentence_id = wanted.id", _SENTENCE, sentences)
 
 
-def of_sources(reader: Reader, collection_id: int, sources: Iterable[int]) -> list[Held]:
+def of_sources(reader: Reader, collection_id: int, sources: Iterable[int]) -> list[StatedSource]:
     """These sources, which are sentences of passages."""
     return _held(reader, collection_id, "held.id = wanted.id", _SENTENCE, sorted(sources))
 
 
-def stated(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Held]:
+def stated(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[StatedSource]:
     """What was stated with these passages for its source, in any graph, and still counts."""
     condition = "held.passage_id = wanted.id AND num_nonnulls(held.statement_id) = 1 AND held.withdrawn_by IS NULL"
     return _held(reader, collection_id, condition, _STATEMENT, passages)
 
 
-def _held(reader: Reader, collection_id: int, condition: str, text: str, ids: Sequence[int]) -> list[Held]:
+def _held(reader: Reader, collection_id: int, condition: str, text: str, ids: Sequence[int]) -> list[StatedSource]:
     if not ids:
         return []
     rows = reader.rows(
@@ -69,15 +69,15 @@ def _held(reader: Reader, collection_id: int, condition: str, text: str, ids: Se
         """,
         {"collection": collection_id, "ids": list(ids)},
     )
-    return [Held(**row._asdict()) for row in rows]
+    return [StatedSource(**row._asdict()) for row in rows]
 
 
-def withdraw(writer: Writer, collection_id: int, sources: Sequence[Held]) -> set[int]:
+def withdraw(writer: Writer, collection_id: int, sources: Sequence[StatedSource]) -> set[int]:
     """Have these say so no more, as one event, which keeps the sentences that passages lose; of which facts."""
     event = fact_events.append(
         writer,
         collection_id,
-        NewEvent(
+        NewFactEvent(
             graph_id=OWN,
             kind=CHANGE,
             judge=INGEST,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from engram.core.filter.states import Audit
-from engram.core.ranking.ranking_weights import Evidence
+from engram.core.ranking.ranking_weights import WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.row_lookups import WANTED, each
 
@@ -33,9 +33,9 @@ def audit_of(row: Any) -> Audit:
     )
 
 
-def evidence_of(row: Any) -> Evidence:
+def evidence_of(row: Any) -> WeightEvidence:
     """The term that a row of ``ranking_audit`` holds."""
-    return Evidence(np.array(row.information), np.array(row.precision).reshape(len(row.information), -1))
+    return WeightEvidence(np.array(row.information), np.array(row.precision).reshape(len(row.information), -1))
 
 
 def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[Audit]]:

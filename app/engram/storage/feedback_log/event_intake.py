@@ -8,13 +8,13 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.corpus.collection_lock import KEPT, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.feedback_log.feedback_events import COLUMNS, StoredEvent, stored
+from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, stored
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
 from engram.storage.row_lookups import THERE
 
 
 @dataclass(frozen=True, slots=True)
-class NewEvent:
+class NewVerdictEvent:
     """A verdict to append to the log of a collection.
 
     ``sentences``, distinct, must exist for that; those of whom it is known are left out.
@@ -32,7 +32,7 @@ class NewEvent:
     trusted: bool = True
 
 
-def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
+def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[tuple[int, StoredVerdictEvent] | None]:
     """Append events, in one statement; of each its collection and itself as it is stored.
 
     None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
@@ -45,9 +45,9 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
     return _accept(writer, events, "c.id")
 
 
-def _accept_apart(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
+def _accept_apart(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[tuple[int, StoredVerdictEvent] | None]:
     """Each collection's by a statement of its own, as they are on different nodes."""
-    accepted: list[tuple[int, StoredEvent] | None] = [None] * len(events)
+    accepted: list[tuple[int, StoredVerdictEvent] | None] = [None] * len(events)
     for collection in sorted({event.collection_id for event in events}):
         places = [at for at, event in enumerate(events) if event.collection_id == collection]
         stored_here = _accept(writer, [events[at] for at in places], "%(collection)s")
@@ -56,7 +56,9 @@ def _accept_apart(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int,
     return accepted
 
 
-def _accept(writer: Writer, events: Sequence[NewEvent], own: str) -> list[tuple[int, StoredEvent] | None]:
+def _accept(
+    writer: Writer, events: Sequence[NewVerdictEvent], own: str
+) -> list[tuple[int, StoredVerdictEvent] | None]:
     """As ``accept``; ``own`` is an expression for an event's collection, "%(collection)s" if they have but one."""
     named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
     rows = writer.rows(
@@ -177,14 +179,14 @@ def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class VerdictArrival:
     """What a verdict meets when it arrives: the event first accepted under its key, its episode."""
 
-    first: StoredEvent | None
+    first: StoredVerdictEvent | None
     has_episode: bool
 
 
-def arrival(reader: Reader, collection_id: int, principal: str, key: str, episode: UUID) -> Arrival | None:
+def arrival(reader: Reader, collection_id: int, principal: str, key: str, episode: UUID) -> VerdictArrival | None:
     """What a verdict meets, in one statement; None if the collection is gone."""
     row = reader.row(
         f"""
@@ -202,10 +204,10 @@ def arrival(reader: Reader, collection_id: int, principal: str, key: str, episod
     )
     if row is None:
         return None
-    return Arrival(None if row.id is None else stored(row), row.has_episode)
+    return VerdictArrival(None if row.id is None else stored(row), row.has_episode)
 
 
-def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredEvent | None:
+def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredVerdictEvent | None:
     """The event accepted under this Idempotency-Key of the principal, or None."""
     row = reader.row(
         f"""

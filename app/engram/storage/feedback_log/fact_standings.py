@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from engram.core.filter.judge_standing import Standing
+from engram.core.filter.judge_standing import JudgeStanding
 from engram.storage.database import Reader
 from engram.storage.feedback_log import judge_standings
 
@@ -10,7 +10,7 @@ LATEST = 1_000
 """Words of a judge on facts that it is known by."""
 
 
-def standing(reader: Reader, collection_id: int, judge: str, day: date) -> Standing:
+def standing(reader: Reader, collection_id: int, judge: str, day: date) -> JudgeStanding:
     """What is known of a judge before this day began, in UTC.
 
     Of facts its last word on each counts, held against the last words that judges in good standing gave on it,
@@ -47,4 +47,4 @@ def standing(reader: Reader, collection_id: int, judge: str, day: date) -> Stand
     known = judge_standings.standings(reader, collection_id, {(judge, day.isoformat())})[judge, day.isoformat()]
     if row is None:
         return known
-    return Standing(known.agreed + row.agreed, known.disagreed + row.disagreed)
+    return JudgeStanding(known.agreed + row.agreed, known.disagreed + row.disagreed)

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
@@ -22,7 +22,7 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredVerdictEvent:
     """An accepted verdict and what became of it."""
 
     id: int
@@ -73,9 +73,9 @@ COLUMNS = """
 """Of the log, what ``stored`` takes."""
 
 
-def stored(row: Any) -> StoredEvent:
+def stored(row: Any) -> StoredVerdictEvent:
     """The event that a row of ``COLUMNS`` is."""
-    return StoredEvent(
+    return StoredVerdictEvent(
         id=row.id,
         query_id=row.query_id,
         idempotency_key=row.idempotency_key,
@@ -91,7 +91,7 @@ def stored(row: Any) -> StoredEvent:
     )
 
 
-def find(reader: Reader, collection_id: int, event: int) -> StoredEvent | None:
+def find(reader: Reader, collection_id: int, event: int) -> StoredVerdictEvent | None:
     """The event, or None."""
     row = reader.row(
         f"SELECT {COLUMNS} FROM feedback_event WHERE collection_id = %(collection)s AND id = %(id)s",
@@ -109,7 +109,7 @@ def page(
     limit: int,
     principal: str | None = None,
     before: int | None = None,
-) -> list[StoredEvent]:
+) -> list[StoredVerdictEvent]:
     """Events in order of acceptance, those after event ``after``; ``principal``: only whose it brought.
 
     With ``before`` those accepted before that event, the latest first.
@@ -191,7 +191,7 @@ def mark_applied(
     writer: Writer,
     collection_id: int,
     questions: Mapping[int, int],
-    constants: Mapping[int, Constants],
+    constants: Mapping[int, FilterConstants],
 ) -> None:
     """The events took effect in this transaction, in the given order.
 

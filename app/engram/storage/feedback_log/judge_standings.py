@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.caps import contested
-from engram.core.filter.judge_standing import Standing
+from engram.core.filter.judge_standing import JudgeStanding
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
 from engram.storage.row_lookups import each
@@ -21,7 +21,7 @@ NEAR = 0.9
 
 def standings(
     reader: Reader, collection_id: int, wanted: Collection[tuple[str, str]]
-) -> dict[tuple[str, str], Standing]:
+) -> dict[tuple[str, str], JudgeStanding]:
     """(Judge, day as 2026-05-01) -> how it agreed until that day began, in UTC.
 
     The words of judges in good standing are those that a question's supports keep; where they are of two minds
@@ -67,12 +67,12 @@ def standings(
             "latest": LATEST,
         },
     )
-    found = {(row.judge, row.day): Standing(row.agreed, row.disagreed) for row in rows}
-    return {key: found.get(key, Standing()) for key in asked}
+    found = {(row.judge, row.day): JudgeStanding(row.agreed, row.disagreed) for row in rows}
+    return {key: found.get(key, JudgeStanding()) for key in asked}
 
 
 @dataclass(frozen=True, slots=True)
-class Reworded:
+class ComparableVerdict:
     """A verdict to be held against what was said of the same sentences for nearly the same question.
 
     ``judge`` is as caps know it, ``embedding`` the question's, (d,), ``targets`` sentence -> y.
@@ -85,7 +85,7 @@ class Reworded:
     targets: dict[int, int]
 
 
-def against_near(reader: Reader, collection_id: int, verdicts: Sequence[Reworded]) -> set[int]:
+def against_near(reader: Reader, collection_id: int, verdicts: Sequence[ComparableVerdict]) -> set[int]:
     """Events that go against what other judges said of a sentence for a question that is nearly the same."""
     named = [(at, sentence) for at, one in enumerate(verdicts) for sentence in sorted(one.targets)]
     rows = reader.rows(

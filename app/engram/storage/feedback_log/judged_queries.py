@@ -26,7 +26,7 @@ def enough_of(features: bytes | None) -> NDArray[np.float32] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JudgedQuestion:
     """What was asked, and the time that it was asked of."""
 
     id: UUID
@@ -34,7 +34,7 @@ class Asked:
     time_constraint: str | None
 
 
-def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], space: int) -> list[Asked]:
+def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], space: int) -> list[JudgedQuestion]:
     """What these events judge, as far as its vectors are not of this space."""
     rows = reader.rows(
         f"""
@@ -43,13 +43,13 @@ def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], s
         """,
         {"collection": collection_id, "ids": list(events), "space": space},
     )
-    return [Asked(**row._asdict()) for row in rows]
+    return [JudgedQuestion(**row._asdict()) for row in rows]
 
 
 def put(
     writer: Writer,
     collection_id: int,
-    asked: Sequence[Asked],
+    asked: Sequence[JudgedQuestion],
     vectors: Mapping[str, NDArray[np.float32]],
     space: int,
 ) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.state_replay import Step, Word
+from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.states import TASK, TIME, Event
-from engram.core.ranking.ranking_weights import Believed, Evidence
+from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, evidence_of
@@ -52,7 +52,7 @@ def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
 
 def memory_steps(
     reader: Reader, collection_id: int, sentences: Sequence[int], after: tuple[int, int, str]
-) -> list[Step]:
+) -> list[ReplayStep]:
     """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``."""
     rows = reader.rows(
         f"""
@@ -74,7 +74,7 @@ def memory_steps(
             "limit": PAGE,
         },
     )
-    return [Step(row.applied_sequence, _event(row), audit_of(row), row.direction.to_numpy()) for row in rows]
+    return [ReplayStep(row.applied_sequence, _event(row), audit_of(row), row.direction.to_numpy()) for row in rows]
 
 
 def support_steps(
@@ -83,7 +83,7 @@ def support_steps(
     questions: Sequence[int],
     sentences: Sequence[int] | None,
     after: tuple[int, int, int],
-) -> list[Step]:
+) -> list[ReplayStep]:
     """The next steps of these questions' supports, by question, sentence and sequence, those after ``after``.
 
     Sentences that are gone are left out, and all but ``sentences`` unless that is None.
@@ -109,10 +109,12 @@ def support_steps(
             "limit": PAGE,
         },
     )
-    return [Step(row.applied_sequence, _event(row), audit_of(row)) for row in rows]
+    return [ReplayStep(row.applied_sequence, _event(row), audit_of(row)) for row in rows]
 
 
-def words(reader: Reader, collection_id: int, questions: Sequence[int], after: tuple[int, int, int]) -> list[Word]:
+def words(
+    reader: Reader, collection_id: int, questions: Sequence[int], after: tuple[int, int, int]
+) -> list[SentenceJudgement]:
     """The next words on these questions, by question, sentence and sequence, those after ``after``."""
     rows = reader.rows(
         f"""
@@ -135,7 +137,7 @@ def words(reader: Reader, collection_id: int, questions: Sequence[int], after: t
         },
     )
     return [
-        Word(
+        SentenceJudgement(
             question_id=row.question_id,
             sentence_id=row.sentence_id,
             sequence=row.applied_sequence,
@@ -161,14 +163,14 @@ def _event(row: Any) -> Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FirstQuestion:
     """How a question was put by the first event that taught it."""
 
     text: str
     embedding: Vector
 
 
-def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, Asked]:
+def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, FirstQuestion]:
     """Question -> how the first applied event put it; those that none is left of are left out."""
     rows = reader.rows(
         f"""
@@ -180,7 +182,7 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
         """,
         {"collection": collection_id, "ids": list(questions)},
     )
-    return {row.question_id: Asked(row.question, row.embedding.to_numpy()) for row in rows}
+    return {row.question_id: FirstQuestion(row.question, row.embedding.to_numpy()) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ class Term:
     event_id: int
     noise: float
     surprise: float
-    evidence: Evidence
+    evidence: WeightEvidence
     verdict: LoggedVerdict
     activated: list[int]
     ranked: list[int] | None
@@ -209,7 +211,7 @@ class Term:
     contested: bool
 
 
-def terms(reader: Reader, collection_id: int, believed: Believed, after: int, limit: int = 500) -> list[Term]:
+def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: int, limit: int = 500) -> list[Term]:
     """The next terms of a belief, in the order of application, those after sequence ``after``, counted or not."""
     rows = reader.rows(
         f"""
@@ -250,8 +252,8 @@ def terms(reader: Reader, collection_id: int, believed: Believed, after: int, li
 
 
 def term_sums(
-    reader: Reader, collection_id: int, believed: Believed, after: int, limit: int = 2_000
-) -> list[tuple[int, Evidence]]:
+    reader: Reader, collection_id: int, believed: PriorIdentity, after: int, limit: int = 2_000
+) -> list[tuple[int, WeightEvidence]]:
     """Those of ``terms`` that count, the evidence alone: (sequence, evidence)."""
     rows = reader.rows(
         f"""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.states import Audit, Memory
-from engram.core.ranking.ranking_weights import Believed
+from engram.core.filter.states import Audit, SentenceMemory
+from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts
 from engram.storage.learning.sentence_memories import memory_of
@@ -37,7 +37,7 @@ def judged_sentences(reader: Reader, collection_id: int, after: int, limit: int)
     return [row.id for row in rows]
 
 
-def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Memory]:
+def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[SentenceMemory]:
     """The memories of these sentences as they stand, by sentence and channel."""
     rows = reader.rows(
         f"""
@@ -155,7 +155,7 @@ def left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> l
     return [(row.id, row.status) for row in rows]
 
 
-def beliefs(reader: Reader, collection_id: int) -> list[Believed]:
+def beliefs(reader: Reader, collection_id: int) -> list[PriorIdentity]:
     """Those that there are sums or terms of, in order."""
     rows = reader.rows(
         """
@@ -164,4 +164,4 @@ def beliefs(reader: Reader, collection_id: int) -> list[Believed]:
         """,
         {"collection": collection_id},
     )
-    return [Believed(row.model, row.prior) for row in rows]
+    return [PriorIdentity(row.model, row.prior) for row in rows]

@@ -81,7 +81,7 @@ def delete(writer: Writer, collection_id: int, name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownJudge:
     """A judge as the log knows it: its verdicts by status, and what is set for it."""
 
     name: str
@@ -105,7 +105,7 @@ _COUNTS = """
 _KNOWN = f"known.name, counted.pending, counted.applied, counted.parked, counted.revoked, {_COLUMNS}"
 
 
-def known(reader: Reader, collection_id: int, name: str) -> Known:
+def known(reader: Reader, collection_id: int, name: str) -> KnownJudge:
     """The judge of this name, whether or not it gave a verdict."""
     row = reader.row(
         f"SELECT {_KNOWN} FROM (SELECT %(name)s::text AS name) AS known {_COUNTS}",
@@ -114,7 +114,7 @@ def known(reader: Reader, collection_id: int, name: str) -> Known:
     return _of(row)
 
 
-def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[Known]:
+def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[KnownJudge]:
     """Judges that gave a verdict or that something is set for, in name order, those after ``after``."""
     # From name to name along the index: a collection may have millions of verdicts by a handful of judges.
     rows = reader.rows(
@@ -142,8 +142,8 @@ def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[Kno
     return [_of(row) for row in rows]
 
 
-def _of(row: Any) -> Known:
-    return Known(
+def _of(row: Any) -> KnownJudge:
+    return KnownJudge(
         name=row.name,
         pending=row.pending,
         applied=row.applied,

@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engram.core.filter import caps as caps_of
-from engram.core.ranking.ranking_weights import Believed, Evidence, no_evidence
-from engram.storage.carried_statements import Aside
+from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence, no_evidence
+from engram.storage.carried_statements import CarriedStatement
 from engram.storage.column_parameters import Numbers, floats, integers, received
 from engram.storage.database import Reader, Writer
 from engram.storage.judge_days import day_of, on_day
 from engram.storage.row_lookups import each, given, wanted
 
-Days = set[tuple[Believed, str, str]]
+Days = set[tuple[PriorIdentity, str, str]]
 """What is believed, judge and day (UTC), as 2026-05-01."""
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedWeights:
     """The sum over ``events`` verdicts."""
 
-    evidence: Evidence
+    evidence: WeightEvidence
     events: int
 
 
@@ -43,27 +43,29 @@ class WeightTerm:
     judge: str
     day: str
     cap: int | None
-    evidence: Evidence
+    evidence: WeightEvidence
     noise: float
     surprise: float
     contested: bool = False
 
 
-def find(reader: Reader, collection_id: int, believed: Believed) -> Learned | None:
+def find(reader: Reader, collection_id: int, believed: PriorIdentity) -> LearnedWeights | None:
     """What the collection learned from this prior on; None if nothing yet."""
     return _learned(reader, collection_id, believed, "")
 
 
-def find_all(reader: Reader, collection_id: int, asked: Collection[Believed]) -> dict[Believed, Learned]:
+def find_all(
+    reader: Reader, collection_id: int, asked: Collection[PriorIdentity]
+) -> dict[PriorIdentity, LearnedWeights]:
     """Of each of these what the collection learned, where there is anything, in one statement."""
     statement = of_all(asked)
     rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
     return gathered([row._asdict() for row in rows], asked)
 
 
-def of_all(asked: Collection[Believed]) -> Aside:
+def of_all(asked: Collection[PriorIdentity]) -> CarriedStatement:
     """The statement whose rows ``gathered`` takes."""
-    return Aside(
+    return CarriedStatement(
         """
         SELECT model, prior, information, precision, events FROM ranking_belief
         WHERE collection_id = %(collection)s AND model = ANY(%(models)s) AND prior = ANY(%(priors)s)
@@ -72,16 +74,18 @@ def of_all(asked: Collection[Believed]) -> Aside:
     )
 
 
-def gathered(rows: Sequence[Mapping[str, Any]], asked: Collection[Believed]) -> dict[Believed, Learned]:
+def gathered(
+    rows: Sequence[Mapping[str, Any]], asked: Collection[PriorIdentity]
+) -> dict[PriorIdentity, LearnedWeights]:
     """Of each of these what the collection learned, where there is anything."""
     found = {
-        Believed(row["model"], row["prior"]): _sum(row["information"], row["precision"], row["events"])
+        PriorIdentity(row["model"], row["prior"]): _sum(row["information"], row["precision"], row["events"])
         for row in rows
     }
     return {believed: found[believed] for believed in asked if believed in found}
 
 
-def add(writer: Writer, collection_id: int, believed: Believed, terms: Sequence[WeightTerm]) -> None:
+def add(writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequence[WeightTerm]) -> None:
     """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
     size = len(terms[0].evidence.information)
     known = _learned(writer, collection_id, believed, "FOR UPDATE") or _begun(writer, collection_id, believed, size)
@@ -91,7 +95,7 @@ def add(writer: Writer, collection_id: int, believed: Believed, terms: Sequence[
         if counted[term.event_id]:
             total = total + term.evidence
     events = known.events + sum(counted.values())
-    replace(writer, collection_id, believed, Learned(total, events) if events else None)
+    replace(writer, collection_id, believed, LearnedWeights(total, events) if events else None)
     # All rows' numbers come in one array, from which each row cuts its own: unnest takes arrays of arrays apart to
     # the last number.
     writer.execute(
@@ -121,7 +125,7 @@ def add(writer: Writer, collection_id: int, believed: Believed, terms: Sequence[
     )
 
 
-def _begun(writer: Writer, collection_id: int, believed: Believed, size: int) -> Learned:
+def _begun(writer: Writer, collection_id: int, believed: PriorIdentity, size: int) -> LearnedWeights:
     """Its sum, made of nothing if nobody else made it meanwhile, and locked."""
     writer.execute(
         """
@@ -137,7 +141,7 @@ def _begun(writer: Writer, collection_id: int, believed: Believed, size: int) ->
 
 
 def _counted(
-    writer: Writer, collection_id: int, believed: Believed, terms: Sequence[WeightTerm]
+    writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequence[WeightTerm]
 ) -> dict[int, bool]:
     """Event -> whether its term is within its judge's cap of the day. Its sum is locked."""
     own: dict[tuple[str, str], list[WeightTerm]] = {}
@@ -177,7 +181,7 @@ def _counted(
     return found
 
 
-def recount(writer: Writer, collection_id: int, believed: Believed, days: Collection[tuple[str, str]]) -> None:
+def recount(writer: Writer, collection_id: int, believed: PriorIdentity, days: Collection[tuple[str, str]]) -> None:
     """Say anew which terms of these (judge, day) count. Its sum is locked."""
     for judge, day in sorted(days):
         rows = terms_of_day(writer, collection_id, believed, judge, day)
@@ -199,7 +203,7 @@ def recount(writer: Writer, collection_id: int, believed: Believed, days: Collec
 
 
 def terms_of_day(
-    reader: Reader, collection_id: int, believed: Believed, judge: str, day: str
+    reader: Reader, collection_id: int, believed: PriorIdentity, judge: str, day: str
 ) -> list[tuple[int, int | None, bool]]:
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
@@ -216,7 +220,7 @@ def terms_of_day(
     return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
 
 
-def _learned(reader: Reader, collection_id: int, believed: Believed, lock: str) -> Learned | None:
+def _learned(reader: Reader, collection_id: int, believed: PriorIdentity, lock: str) -> LearnedWeights | None:
     row = reader.row(
         f"""
         SELECT array_send(information) AS information, array_send(precision) AS precision, events
@@ -229,16 +233,18 @@ def _learned(reader: Reader, collection_id: int, believed: Believed, lock: str) 
     return _sum(received(row.information, np.float64), received(row.precision, np.float64), row.events)
 
 
-def _sum(information: ArrayLike, precision: ArrayLike, events: int) -> Learned:
+def _sum(information: ArrayLike, precision: ArrayLike, events: int) -> LearnedWeights:
     known = np.array(information, dtype=np.float64)
-    return Learned(Evidence(known, np.array(precision, dtype=np.float64).reshape(len(known), -1)), events)
+    return LearnedWeights(
+        WeightEvidence(known, np.array(precision, dtype=np.float64).reshape(len(known), -1)), events
+    )
 
 
-def _of(collection_id: int, believed: Believed) -> dict[str, object]:
+def _of(collection_id: int, believed: PriorIdentity) -> dict[str, object]:
     return {"collection": collection_id, "model": believed.model, "prior": believed.prior}
 
 
-def _columns(evidence: Evidence) -> dict[str, Numbers]:
+def _columns(evidence: WeightEvidence) -> dict[str, Numbers]:
     return {"information": Numbers(evidence.information), "precision": Numbers(evidence.precision.ravel())}
 
 
@@ -253,7 +259,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
         """,
         {"collection": collection_id, "events": list(events)},
     )
-    return {(Believed(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
+    return {(PriorIdentity(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
 
 
 def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
@@ -268,10 +274,10 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
         """,
         {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
     )
-    return {(Believed(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
+    return {(PriorIdentity(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
 
 
-def settle(writer: Writer, collection_id: int, days: Days) -> list[Believed]:
+def settle(writer: Writer, collection_id: int, days: Days) -> list[PriorIdentity]:
     """Say anew which terms of these days count; whose sums change by it, in order, each locked."""
     changed = sorted({believed for believed, _, _ in days})
     for believed in changed:
@@ -280,7 +286,7 @@ def settle(writer: Writer, collection_id: int, days: Days) -> list[Believed]:
     return changed
 
 
-def replace(writer: Writer, collection_id: int, believed: Believed, learned: Learned | None) -> None:
+def replace(writer: Writer, collection_id: int, believed: PriorIdentity, learned: LearnedWeights | None) -> None:
     """Make this its sum; None: nothing is learned from it any more."""
     parameters = _of(collection_id, believed)
     if learned is None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.filter.caps import UNTOUCHED, Pulled
+from engram.core.filter.caps import UNTOUCHED, GainBudget
 from engram.core.filter.state_rows import Kept, MemoryRows
-from engram.core.filter.states import Audit, AuditRows, Memory, Vector
+from engram.core.filter.states import Audit, AuditRows, SentenceMemory, Vector
 from engram.storage.column_parameters import (
     Documents,
     Numbers,
@@ -23,7 +23,7 @@ from engram.storage.row_lookups import WANTED, each, given, wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredMemory:
     """A channel of a sentence's memory as it stands, beside what it began as (unit vectors, (d,))."""
 
     sentence_id: int
@@ -47,7 +47,7 @@ _BASE = f"""(
 ) AS base"""
 
 
-def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Standing]:
+def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StoredMemory]:
     """The memories of these sentences, by id and channel; what no verdict touched stands at its base, perplexity 1.
 
     A sentence without a time expression has no time channel; one that does not exist is left out.
@@ -65,7 +65,7 @@ def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> li
         {"collection": collection_id, "ids": list(sentences), "timed": list(sentences)},
     )
     return [
-        Standing(
+        StoredMemory(
             sentence_id=row.id,
             text=row.text,
             channel=row.channel,
@@ -133,9 +133,9 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
     )
 
 
-def memory_of(row: Any) -> Memory:
+def memory_of(row: Any) -> SentenceMemory:
     """The memory that a row of ``sentence_memory`` holds."""
-    return Memory(
+    return SentenceMemory(
         sentence_id=row.sentence_id,
         channel=row.channel,
         vector=row.vector.to_numpy(),
@@ -145,9 +145,9 @@ def memory_of(row: Any) -> Memory:
     )
 
 
-def pulled_of(value: Any) -> Pulled:
+def pulled_of(value: Any) -> GainBudget:
     """As ``as_json`` keeps it."""
-    return Pulled(value["day"], tuple(sorted(value["kept"].items()))) if value else UNTOUCHED
+    return GainBudget(value["day"], tuple(sorted(value["kept"].items()))) if value else UNTOUCHED
 
 
 def pulls_of(values: Sequence[Any]) -> tuple[list[str], list[Kept]]:

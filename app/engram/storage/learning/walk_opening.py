@@ -16,7 +16,7 @@ from engram.storage.database import Reader
 from engram.storage.learning import question_supports
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
-from engram.storage.retrieval.graph_hops import Reached
+from engram.storage.retrieval.graph_hops import HopResult
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 
 _GIVEN = "(SELECT DISTINCT id, 1::float8 FROM called) AS given(entity_id, score)"
@@ -24,7 +24,7 @@ _NEAR = "(SELECT id FROM nearest) AS wanted"
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class WalkOpening:
     """What a walk begins with.
 
     Attributes:
@@ -38,7 +38,7 @@ class Opening:
     called: dict[str, tuple[int, str]]
     recalled: Sequence[PastSupport] | None
     near: Sequence[int] | None
-    reached: Reached
+    reached: HopResult
     current: Current | None
 
 
@@ -51,7 +51,7 @@ def read(
     *,
     recall: tuple[float, int] | None,
     near: int | None,
-) -> Opening:
+) -> WalkOpening:
     """What a walk begins with that starts from these normalised names.
 
     Args:
@@ -81,7 +81,7 @@ def read(
             questions=questions,
         ),
     )
-    return Opening(
+    return WalkOpening(
         called={one["name"]: (one["id"], one["surface"]) for one in row.called or ()},
         recalled=None if recall is None else [PastSupport(**past) for past in row.past or ()],
         near=None if near is None else received(row.near, np.int64).tolist(),

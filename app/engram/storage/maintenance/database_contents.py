@@ -17,7 +17,7 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CollectionEncoder:
     """A collection, and the encoder that made its vectors."""
 
     name: str
@@ -56,14 +56,16 @@ def rows_of(reader: Reader, names: Sequence[str]) -> Mapping[str, int]:
     return {name: reader.scalar(f'SELECT count(*) FROM "{name}"') for name in names}
 
 
-def collections(reader: Reader) -> list[Made]:
+def collections(reader: Reader) -> list[CollectionEncoder]:
     """The collections, in the order of their names."""
     rows = reader.rows(
         f"""
         SELECT name, passage_count, encoder_model, encoder_fingerprint FROM collection WHERE {THERE} ORDER BY name
         """
     )
-    return [Made(row.name, row.passage_count, row.encoder_model, row.encoder_fingerprint) for row in rows]
+    return [
+        CollectionEncoder(row.name, row.passage_count, row.encoder_model, row.encoder_fingerprint) for row in rows
+    ]
 
 
 def exported(reader: Reader) -> str:

@@ -47,7 +47,7 @@ _SAID = """(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class UnembeddedText:
     """A row without a spare vector, and the text that one is made of."""
 
     id: int
@@ -82,7 +82,7 @@ def count(reader: Reader, collection_id: int, encoder: str | None) -> int:
 
 def rows_without(
     reader: Reader, collection_id: int, table: Row, encoder: str, after: int, limit: int
-) -> list[Source]:
+) -> list[UnembeddedText]:
     """The table's next rows after ``after`` that have no vector of this encoder, in id order."""
     rows = reader.rows(
         f"""
@@ -95,7 +95,7 @@ def rows_without(
         """,
         {"collection": collection_id, "encoder": encoder, "after": after, "limit": limit},
     )
-    return [Source(row.id, row.text) for row in rows]
+    return [UnembeddedText(row.id, row.text) for row in rows]
 
 
 def passages_without(reader: Reader, collection_id: int, encoder: str, after: int, limit: int) -> list[KeySource]:

@@ -44,7 +44,7 @@ class VectorIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TableRows:
     """How many rows of a table a collection holds."""
 
     collection_id: int
@@ -94,13 +94,13 @@ def indexes(reader: Reader) -> list[VectorIndex]:
     return [VectorIndex(row.name, row.table, row.collection_id, row.valid) for row in rows]
 
 
-def held(reader: Reader) -> list[Held]:
+def held(reader: Reader) -> list[TableRows]:
     """What each collection holds of each table that is searched by nearness."""
     asked = reader.rows("SELECT collection_id, count(*) AS rows FROM question GROUP BY collection_id")
     questions = {row.collection_id: row.rows for row in asked}
     rows = reader.rows(f"SELECT id, passage_count, entity_count FROM collection WHERE {THERE} ORDER BY id")
     return [
-        Held(row.id, table, count)
+        TableRows(row.id, table, count)
         for row in rows
         for table, count in (
             ("entity", row.entity_count),

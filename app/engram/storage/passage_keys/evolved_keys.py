@@ -18,7 +18,7 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class EvolutionProgress:
     """How far a collection's batches have come (ERM, Eqs. 9-10).
 
     Attributes:
@@ -83,7 +83,7 @@ class Posting:
     length: float
 
 
-def lock(writer: Writer, collection_id: int) -> Progress:
+def lock(writer: Writer, collection_id: int) -> EvolutionProgress:
     """Be the only one to change the collection's key state until the transaction ends.
 
     Taken after sentences are locked: whoever learns comes from there.
@@ -99,10 +99,10 @@ def lock(writer: Writer, collection_id: int) -> Progress:
         """,
         parameters,
     )
-    return Progress(**row._asdict())
+    return EvolutionProgress(**row._asdict())
 
 
-def progress(reader: Reader, collection_id: int) -> Progress:
+def progress(reader: Reader, collection_id: int) -> EvolutionProgress:
     """How far the collection's batches have come."""
     row = reader.row(
         """
@@ -111,10 +111,10 @@ def progress(reader: Reader, collection_id: int) -> Progress:
         """,
         {"collection": collection_id},
     )
-    return Progress(0, 0.0, 0.0, 0, 0, None) if row is None else Progress(**row._asdict())
+    return EvolutionProgress(0, 0.0, 0.0, 0, 0, None) if row is None else EvolutionProgress(**row._asdict())
 
 
-def set_progress(writer: Writer, collection_id: int, state: Progress) -> None:
+def set_progress(writer: Writer, collection_id: int, state: EvolutionProgress) -> None:
     """Write the state of a locked collection back."""
     writer.execute(
         """

@@ -40,7 +40,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ExpansionEvidence:
     """What an event with expansions amounts to; ``strength`` is the λ its gains were taken with."""
 
     event_id: int
@@ -61,7 +61,7 @@ class Credit:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredUnit:
     """A unit's standing with a passage; ``generation`` is the latest evolution that took in evidence for it."""
 
     passage_id: int
@@ -158,7 +158,7 @@ def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dic
 
 
 def add_evidence(
-    writer: Writer, collection_id: int, evidence: Sequence[Evidence], credits: Sequence[Credit]
+    writer: Writer, collection_id: int, evidence: Sequence[ExpansionEvidence], credits: Sequence[Credit]
 ) -> None:
     """Write what events amount to, in the transaction that applies them."""
     writer.execute(
@@ -217,7 +217,7 @@ def _write_some_credits(writer: Writer, collection_id: int, credits: Sequence[Cr
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CreditPair:
     """What a credit is computed from: the event's question (d,) and its λ beside the pair itself."""
 
     event_id: int
@@ -227,7 +227,7 @@ class Pair:
     question: Vector
 
 
-def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Pair]:
+def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[CreditPair]:
     """Every pair that events credited or weighed and found wanting, by event, passage and unit."""
     rows = reader.rows(
         f"""
@@ -238,7 +238,10 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[P
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [Pair(row.event_id, row.passage_id, row.unit_id, row.strength, row.embedding.to_numpy()) for row in rows]
+    return [
+        CreditPair(row.event_id, row.passage_id, row.unit_id, row.strength, row.embedding.to_numpy())
+        for row in rows
+    ]
 
 
 # Evidence that counts: it waits for an evolution, or one that is not rolled back took it in.
@@ -310,7 +313,7 @@ def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[
     return {(row.passage_id, row.unit_id): row.score for row in rows}
 
 
-def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[Scored]:
+def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[ScoredUnit]:
     """The passages' ``limit`` best units by evidence that evolutions took in, by passage, best first."""
     rows = reader.rows(
         f"""
@@ -329,7 +332,7 @@ def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit:
         """,
         {"collection": collection_id, "passages": list(passages), "limit": limit},
     )
-    return [Scored(**row._asdict()) for row in rows]
+    return [ScoredUnit(**row._asdict()) for row in rows]
 
 
 def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> dict[tuple[int, int], float]:

@@ -13,7 +13,7 @@ from engram.storage.row_lookups import WANTED, each, given, wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class WithdrawnEvidence:
     """What revoked events had a part in.
 
     Attributes:
@@ -49,7 +49,7 @@ def credited(reader: Reader, collection_id: int, events: Sequence[int]) -> list[
     return [row.passage_id for row in rows]
 
 
-def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withdrawn:
+def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> WithdrawnEvidence:
     """Remove the events' evidence and credits, and count them out of the evolutions that took them in."""
     parameters: dict[str, Any] = {"collection": collection_id, "events": list(events)}
     credits = writer.rows(
@@ -78,7 +78,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withd
         """,
         parameters | {"numbers": [row.generation for row in evidence if row.generation is not None]},
     )
-    return Withdrawn(
+    return WithdrawnEvidence(
         passages=sorted({row.passage_id for row in credits if row.counts}),
         units=sorted({row.unit_id for row in credits}),
         waited=any(row.gate != "none" and row.generation is None for row in evidence),

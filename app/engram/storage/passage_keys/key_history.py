@@ -46,7 +46,7 @@ class HeldUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class UnitSource:
     """A verdict behind a (passage, unit); ``event_count`` is how many the pair has in all.
 
     ``status`` is "taken in" (by ``generation``), "waiting", or "rolled back" with its generation.
@@ -78,8 +78,8 @@ class CreditRow:
 class KeyEffect:
     """What an event's expansions came to.
 
-    ``status`` is as in ``Source``, None for an event whose expansions were not validated. ``credits`` are its best
-    ones, of ``credit_count``.
+    ``status`` is as in ``UnitSource``; None for an event whose expansions were not validated. ``credits`` are the best
+    of its ``credit_count`` credits.
     """
 
     gate: str
@@ -166,7 +166,9 @@ def added_terms(
     return [(row.term, row.increment) for row in rows], rows[0].total if rows else 0
 
 
-def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence[int], limit: int) -> list[Source]:
+def sources(
+    reader: Reader, collection_id: int, passage_id: int, units: Sequence[int], limit: int
+) -> list[UnitSource]:
     """The ``limit`` latest verdicts behind each of the units, by unit, the latest first."""
     rows = reader.rows(
         f"""
@@ -185,7 +187,7 @@ def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence
         """,
         {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},
     )
-    return [Source(**row._asdict()) for row in rows]
+    return [UnitSource(**row._asdict()) for row in rows]
 
 
 def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> KeyEffect | None:

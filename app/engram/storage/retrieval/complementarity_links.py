@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.storage.carried_statements import Aside, as_rows
+from engram.storage.carried_statements import CarriedStatement, as_rows
 from engram.storage.column_parameters import Numbers, integers, received
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
@@ -26,7 +26,7 @@ class NamedEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class PoolLinks:
     """What is read of a pool of m passages and of n candidates.
 
     Attributes:
@@ -96,8 +96,8 @@ def look(
     candidates: NDArray[np.int64],
     asked: Sequence[int],
     most: int,
-    aside: Aside | None = None,
-) -> Looked:
+    aside: CarriedStatement | None = None,
+) -> PoolLinks:
     """What is known of the pool's members, and what candidates share with them.
 
     Args:
@@ -131,7 +131,7 @@ def look(
     best = {member["passage_id"]: member for member in row.members or ()}
     members = [at for at, passage in enumerate(pool) if passage in best]
     across = received(row.across, np.float64).reshape(len(candidates), len(pool))
-    return Looked(
+    return PoolLinks(
         members=[pool[at] for at in members],
         sentences=[best[pool[at]]["id"] for at in members],
         similarities=np.array([best[pool[at]]["similarity"] for at in members]),

@@ -171,7 +171,7 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EpisodeAnswer:
     """What an episode asked, the sentences that it selected and the passages that it showed."""
 
     question: str
@@ -179,7 +179,7 @@ class Answered:
     shown: Sequence[int]
 
 
-def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UUID, Answered]:
+def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UUID, EpisodeAnswer]:
     """Of these episodes, those that are kept."""
     rows = reader.rows(
         f"""
@@ -188,7 +188,7 @@ def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UU
         """,
         {"collection": collection_id, "ids": list(ids)},
     )
-    return {row.id: Answered(row.question, row.activated, row.shown) for row in rows}
+    return {row.id: EpisodeAnswer(row.question, row.activated, row.shown) for row in rows}
 
 
 def missing(episode: UUID) -> NotFoundError:

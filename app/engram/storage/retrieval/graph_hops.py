@@ -18,7 +18,7 @@ from engram.storage.row_lookups import WANTED, each, together, wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SelectedSentence:
     """A sentence that was selected; ``entities`` maps entity -> surface."""
 
     sentence_id: int
@@ -59,7 +59,7 @@ _ALL_TIMES = """
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class HopResult:
     """What one hop reaches.
 
     Attributes:
@@ -70,7 +70,7 @@ class Reached:
     """
 
     candidates: Candidates
-    evidence: dict[int, Evidence]
+    evidence: dict[int, SelectedSentence]
     counts: dict[int, int]
 
 
@@ -115,7 +115,7 @@ def linked_sentences(
     limits: GraphLimits,
     read: int = 0,
     near: Sequence[int] | None = None,
-) -> Reached:
+) -> HopResult:
     """One hop: the sentences that activated entities lead to, with their scalars (Eqs. 4-5).
 
     Each entity contributes at most ``hub_limit`` sentences and the hop keeps the ``candidate_limit`` most
@@ -191,7 +191,7 @@ def all_sentences(
     recalled: Sequence[int],
     limits: GraphLimits,
     read: int = 0,
-) -> Reached:
+) -> HopResult:
     """Candidates for a question without entities: every sentence with activation 1, the best by weight.
 
     Args:
@@ -270,14 +270,14 @@ def reaching(focus: Focus, candidates: str, *, before: str = "", besides: str = 
     """
 
 
-def reached(focus: Focus, row: Any) -> Reached:
+def reached(focus: Focus, row: Any) -> HopResult:
     """What the one row of a statement of ``reaching`` says."""
-    return Reached(_candidates(focus, row), *_evidence(row))
+    return HopResult(_candidates(focus, row), *_evidence(row))
 
 
 def evidence(
     reader: Reader, collection: Collection, sentences: Sequence[int], most: int
-) -> tuple[dict[int, Evidence], dict[int, int]]:
+) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     """The given sentences as they can be read; and entity -> how many sentences name it, counted up to ``most``."""
     row = reader.row(
         f"WITH chosen AS MATERIALIZED (SELECT wanted.id FROM {WANTED}), {_LINKS} SELECT {_READ}",
@@ -286,9 +286,9 @@ def evidence(
     return _evidence(row)
 
 
-def _evidence(row: Any) -> tuple[dict[int, Evidence], dict[int, int]]:
+def _evidence(row: Any) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     links = row.links or ()
-    found = {text["sentence_id"]: Evidence(**text, entities={}) for text in row.texts or ()}
+    found = {text["sentence_id"]: SelectedSentence(**text, entities={}) for text in row.texts or ()}
     for link in links:
         if link["sentence_id"] in found:
             found[link["sentence_id"]].entities[link["id"]] = link["surface"]

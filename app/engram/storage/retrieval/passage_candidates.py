@@ -15,7 +15,7 @@ from engram.storage.retrieval.query_focus import Focus, GraphLimits
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class QuestionWords:
     """Which of the question's words n passages have.
 
     Attributes:
@@ -30,20 +30,20 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CandidatePassages:
     """Passages in id order.
 
     Attributes:
         ids: (n,).
         similarity: cosine of each one's key and the question, (n,).
         titles: of each.
-        words: words of the question that a term of the collection stands for, see ``Words``.
+        words: words of the question that a term of the collection stands for, see ``QuestionWords``.
     """
 
     ids: NDArray[np.int64]
     similarity: NDArray[np.float64]
     titles: Sequence[str | None]
-    words: Words
+    words: QuestionWords
 
 
 def find(
@@ -54,7 +54,7 @@ def find(
     limits: GraphLimits,
     given: Collected[int] = (),
     near: Sequence[int] = (),
-) -> Found:
+) -> CandidatePassages:
     """The ``limit`` passages whose keys are nearest, as many that match best word for word, and those ``given``.
 
     Args:
@@ -100,9 +100,9 @@ def find(
     np.add.at(score, at, received(row.scores, np.float64))
     said[at] = True
     held = said.any(axis=0)
-    return Found(
+    return CandidatePassages(
         ids=ids[order],
         similarity=received(row.similarities, np.float64)[order],
         titles=[row.titles[at] for at in order.tolist()],
-        words=Words(score.sum(axis=1).astype(np.float32).astype(np.float64), weight[held], said[:, held]),
+        words=QuestionWords(score.sum(axis=1).astype(np.float32).astype(np.float64), weight[held], said[:, held]),
     )

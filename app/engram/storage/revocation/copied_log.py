@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from engram.core.filter.constants import Constants
+from engram.core.filter.constants import FilterConstants
 from engram.core.filter.logged_verdict import Expansion
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
@@ -31,7 +31,7 @@ class RevokedSince:
     question: str
     question_id: int
     expansions: Sequence[Expansion]
-    constants: Constants
+    constants: FilterConstants
 
 
 def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
@@ -54,7 +54,7 @@ def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedS
             question=row.question,
             question_id=row.question_id,
             expansions=brought.get(row.id, []),
-            constants=Constants(
+            constants=FilterConstants(
                 positive=row.observation_noise_positive,
                 negative=row.observation_noise_negative,
                 process=row.process_noise,

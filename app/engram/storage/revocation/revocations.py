@@ -9,7 +9,7 @@ from engram.storage.database import Reader, Writer
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
+class VerdictFilter:
     """Which verdicts: of this judge, received from ``since`` on and before ``before``; None: whatever it is."""
 
     judge: str | None = None
@@ -31,7 +31,7 @@ _MATCHING = """
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedRevocation:
     """What a request revoked at once and left to its job, which goes up to the event ``last``."""
 
     last: int
@@ -39,7 +39,7 @@ class Begun:
     left: int
 
 
-def begin(writer: Writer, collection_id: int, criteria: Criteria) -> Begun:
+def begin(writer: Writer, collection_id: int, criteria: VerdictFilter) -> StartedRevocation:
     """Revoke at once, of all verdicts accepted so far that match, those that wait."""
     last = writer.scalar(
         "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s",
@@ -59,7 +59,7 @@ def begin(writer: Writer, collection_id: int, criteria: Criteria) -> Begun:
         parameters,
     )
     left = writer.scalar(f"SELECT count(*) FROM feedback_event WHERE {_MATCHING}", parameters)
-    return Begun(last, at_once, left)
+    return StartedRevocation(last, at_once, left)
 
 
 def following(reader: Reader, collection_id: int, said: Mapping[str, Any], after: int, limit: int) -> list[int]:

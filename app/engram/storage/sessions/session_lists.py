@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from engram.core.planning.session import Listed
+from engram.core.planning.session import SessionSummary
 from engram.storage.database import Reader
 
 
@@ -14,7 +14,7 @@ def page(
     principal: str | None,
     before: UUID | None,
     limit: int,
-) -> list[Listed]:
+) -> list[SessionSummary]:
     """Sessions, the latest first, those begun before ``before``; ids of version 7 are in the order of their time.
 
     Args:
@@ -33,7 +33,7 @@ def page(
         """,
         {"collection": collection_id, "before": before, "status": status, "principal": principal, "limit": limit},
     )
-    return [Listed(**row._asdict()) for row in rows]
+    return [SessionSummary(**row._asdict()) for row in rows]
 
 
 def stopped(reader: Reader, collection_id: int, after: UUID | None, limit: int) -> list[UUID]:

@@ -79,7 +79,7 @@ class EvidenceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class RoundUpdate:
     """What a round leaves of a session; ``round`` is None where it only stops.
 
     Attributes:
@@ -184,7 +184,7 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
     return [StoredEvidence(**row._asdict()) for row in rows]
 
 
-def write_round(writer: Writer, collection_id: int, session: UUID, written: Written) -> bool:
+def write_round(writer: Writer, collection_id: int, session: UUID, written: RoundUpdate) -> bool:
     """Write a round, or a stop without one; False, and nothing is to be kept, unless the session is as it was
     before.
 

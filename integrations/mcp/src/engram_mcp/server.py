@@ -31,7 +31,7 @@ class Sentence(TypedDict):
     text: str
 
 
-class Passage(TypedDict):
+class RetrievedPassage(TypedDict):
     """A passage, with the sentences that speak for it."""
 
     passage_id: str
@@ -40,15 +40,15 @@ class Passage(TypedDict):
     sentences: list[Sentence]
 
 
-class Found(TypedDict):
+class SearchResult(TypedDict):
     """What was found, the best first; ``enough`` is the probability that it holds all the evidence."""
 
     query_id: str
     enough: float | None
-    passages: list[Passage]
+    passages: list[RetrievedPassage]
 
 
-class Learned(TypedDict):
+class VerdictEffect(TypedDict):
     """What a verdict moved; the gain is the share of the way that a memory went towards it."""
 
     feedback_id: int
@@ -57,7 +57,7 @@ class Learned(TypedDict):
     largest_gain: float
 
 
-class Kept(TypedDict):
+class StoredText(TypedDict):
     """Where a text is kept."""
 
     passage_id: str
@@ -67,7 +67,7 @@ class Kept(TypedDict):
 def server(engram: AsyncEngram) -> MCPServer[None]:
     """The tools over a client, which stays the caller's to close: over HTTP it outlives one agent's session."""
     made = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
-    tools = Tools(engram)
+    tools = AgentTools(engram)
     for tool in (tools.ask, tools.judge, tools.remember, tools.why):
         made.tool()(_told(tool))
     return made
@@ -86,7 +86,7 @@ def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return said
 
 
-class Tools:
+class AgentTools:
     """What an agent can do; descriptions and types are what it is shown."""
 
     def __init__(self, engram: AsyncEngram) -> None:
@@ -97,7 +97,7 @@ class Tools:
         question: Annotated[str, Field(description="In full words, with the names that it is about.")],
         passages: Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="At most.")] = 5,
         without_memory: Annotated[bool, Field(description="Leave out what verdicts taught, to compare.")] = False,
-    ) -> Found:
+    ) -> SearchResult:
         """Find passages that answer a question, also over several hops from one to the next."""
         answer = await self._engram.query(
             question, top_k=passages, arm={"memory": "off" if without_memory else "read"}
@@ -125,7 +125,7 @@ class Tools:
             bool,
             Field(description="Whether these are all that helped: what else was looked at then counts against."),
         ] = False,
-    ) -> Learned:
+    ) -> VerdictEffect:
         """Say which sentences of an answer helped, so that the memory learns. Judge only what you have checked."""
         if complete and not helped:
             told = await self._engram.feedback(query_id, none_helped=True, rejected=[*(misled or [])], wait=True)
@@ -148,7 +148,7 @@ class Tools:
         passage_id: Annotated[
             str | None, Field(description="To replace an earlier text; else the same text is kept once.")
         ] = None,
-    ) -> Kept:
+    ) -> StoredText:
         """Keep a text, so that it is found from now on."""
         name = passage_id or hashlib.sha256(f"{title or ''}\n{text}".encode()).hexdigest()[:32]
         job = await self._engram.ingest([{"id": name, "title": title, "text": text}])

@@ -7,7 +7,7 @@ from itertools import pairwise
 from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.clause import Clause, kin_among
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.stated_facts import Saying
+from engram.providers.language.facts.stated_facts import SentenceFacts
 
 MOST_RELATIVES = 4
 """Relatives that one "of" names; more are a list of somebody else's."""
@@ -15,7 +15,7 @@ MOST_NOUNS = 3
 """Nouns between the owner and the name."""
 
 
-def opens_kin(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> bool:
+def opens_kin(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> bool:
     """ "The son of NAME and NAME, he ...": said of the topic before there is any verb.
 
     "The son of NAME was ..." is about the son, whoever that is.
@@ -54,7 +54,7 @@ def starts_kin(clause: Clause) -> bool:
     return clause.kin is not None
 
 
-def relative(saying: Saying, item: Item, clause: Clause) -> bool:
+def relative(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
     """Say what a name that follows "son of" and the like is; whether it is a relative."""
     if item.kind != "N" or clause.subject is None:
         clause.kin = clause.kin if item.kind == "D" else None
@@ -90,7 +90,7 @@ def _parent(said: set[str], clause: Clause) -> str | None:
     return "mother" if clause.relatives == 1 else None
 
 
-def possessed(saying: Saying, item: Item, clause: Clause) -> bool:
+def possessed(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
     """ "his wife NAME": a noun between a possessive and a name says what the name is to the owner."""
     gap = clause.gap
     place = next((place for place in range(len(gap) - 1, -1, -1) if gap[place].kind == "o"), None)
@@ -108,7 +108,7 @@ def possessed(saying: Saying, item: Item, clause: Clause) -> bool:
     return True
 
 
-def owned(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int | None:
+def owned(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> int | None:
     """ "NAME's wife NAME": where the possessive ends; None if there is none."""
     if at + 2 >= len(items) or items[at].kind != "N" or items[at + 1].kind != "'" or items[at + 2].word != "s":
         return None

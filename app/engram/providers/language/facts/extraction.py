@@ -9,7 +9,7 @@ from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.brackets import facts_in, without_brackets
 from engram.providers.language.facts.sentence_items import Item, Names, name_words, read
 from engram.providers.language.facts.sentence_reader import read_sentence
-from engram.providers.language.facts.stated_facts import Saying, Topic, heads, kind_of
+from engram.providers.language.facts.stated_facts import SentenceFacts, Topic, heads, kind_of
 from engram.providers.language.language_protocol import SentenceAnalysis
 
 MAX_OBJECT_CHARACTERS = 200
@@ -45,7 +45,7 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
         if title is not None and lead:
             topic = _topic(title, items, sentences)
         said = _alias(topic, items, ordinal) if lead and speaks else []
-        said += read_sentence(Saying(topic, ordinal, lead=lead), items)
+        said += read_sentence(SentenceFacts(topic, ordinal, lead=lead), items)
         if topic is not None:
             verb = next((item.start for item in items if item.kind in "bx"), len(text))
             for place, bracket in enumerate(brackets):

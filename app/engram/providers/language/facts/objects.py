@@ -16,7 +16,7 @@ from engram.providers.language.facts.clause import (
 )
 from engram.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.stated_facts import Saying
+from engram.providers.language.facts.stated_facts import SentenceFacts
 
 _AFTER_NAMES = frozenset("aged respectively alone himself herself itself themselves jr sr".split())
 _ABOUT = frozenset("over about around under".split())
@@ -28,7 +28,7 @@ _MADE_OF = (" on", " from", " after")
 _WITHIN = frozenset("in of from at near".split())
 
 
-def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int:
+def mention(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> int:
     """A name, date or number: an object if there is a verb, else what may become the subject.
 
     Returns where the last item that was read stands.
@@ -63,7 +63,7 @@ def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> i
     return at
 
 
-def _part_of(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> bool:
+def _part_of(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> bool:
     """ "born in A, B" and "in A of B": A lies in B, and of the subject no more is said, but for its country."""
     item, gap = items[at], clause.gap
     predicate = clause.predicates[0] if clause.predicates else ""
@@ -85,7 +85,7 @@ def _in_list(items: Sequence[Item], at: int) -> bool:
     return rest[:2] == ["c", "N"]
 
 
-def cause(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int:
+def cause(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> int:
     """What somebody died "of" or "from", in words; where the last of them stands."""
     if clause.verbs != ["died"] or items[at].word not in {"of", "from"}:
         return at
@@ -108,7 +108,7 @@ def _qualifies(items: Sequence[Item], at: int) -> bool:
     return at + 1 < len(items) and items[at + 1].kind == "w" and items[at + 1].word not in _AFTER_NAMES
 
 
-def _object(saying: Saying, item: Item, items: Sequence[Item], at: int, clause: Clause) -> bool:
+def _object(saying: SentenceFacts, item: Item, items: Sequence[Item], at: int, clause: Clause) -> bool:
     """Say it if the words since the verb make a predicate; whether they did."""
     if clause.denied or clause.subject is None:
         return False
@@ -123,7 +123,7 @@ def _object(saying: Saying, item: Item, items: Sequence[Item], at: int, clause: 
     return _number(saying, items, at, clause) if item.kind == "#" else _told(saying, item, clause)
 
 
-def _told(saying: Saying, item: Item, clause: Clause) -> bool:
+def _told(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
     """Say by the predicate what a name or a date is to the subject; whether there is one."""
     nationality = item.word in ADJECTIVES and item.word not in COUNTRIES
     if nationality or ([one.kind for one in clause.gap] == [","] and is_title(item)):
@@ -136,7 +136,7 @@ def _told(saying: Saying, item: Item, clause: Clause) -> bool:
     return bool(predicates)
 
 
-def _state(saying: Saying, item: Item, predicate: str, clause: Clause) -> None:
+def _state(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) -> None:
     """Say it by its common name, if it has one; a country that it lies in as well."""
     subject = clause.subject
     if subject is None:
@@ -153,7 +153,7 @@ def _state(saying: Saying, item: Item, predicate: str, clause: Clause) -> None:
     _in_country(saying, item, predicate, clause)
 
 
-def _in_country(saying: Saying, item: Item, predicate: str, clause: Clause) -> None:
+def _in_country(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) -> None:
     """What "is" in a country has that country; people are from it at best."""
     subject = clause.subject
     stands = clause.copula or predicate in clause_words.LOCATED
@@ -162,7 +162,7 @@ def _in_country(saying: Saying, item: Item, predicate: str, clause: Clause) -> N
         saying.say(subject, "country", item, clause, 0.85)
 
 
-def _number(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> bool:
+def _number(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> bool:
     """A number says of what there are so many ("87 films"), or what the subject's noun amounts to."""
     if clause.spoken or any(one.kind in "wpND" and one.word not in _ABOUT for one in clause.gap):
         return False
@@ -181,7 +181,7 @@ def _number(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> b
     return True
 
 
-def _predicates(saying: Saying, item: Item, clause: Clause) -> tuple[str, ...]:
+def _predicates(saying: SentenceFacts, item: Item, clause: Clause) -> tuple[str, ...]:
     """Verb and what stands between it and the object; empty if that is too much or says nothing."""
     if clause.predicates and item.kind == "N" and continues(clause.gap, clause.predicates[0]):
         clause.listed = True
@@ -232,7 +232,7 @@ def _is_timed(gap: Sequence[Item], clause: Clause) -> bool:
     return not clause.spoken or any(said.endswith((" in", " at")) for said in clause.predicates)
 
 
-def _copular(saying: Saying, item: Item, between: Sequence[str], clause: Clause) -> Iterator[str]:
+def _copular(saying: SentenceFacts, item: Item, between: Sequence[str], clause: Clause) -> Iterator[str]:
     """The predicate after "is": "village in", or what the subject's noun says ("the director was")."""
     head = clause.head_words()
     said = list(between)

@@ -7,13 +7,13 @@ from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.clause import PARTS, Clause
 from engram.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.stated_facts import Saying, kind_of
+from engram.providers.language.facts.stated_facts import SentenceFacts, kind_of
 
 _AFTER_ADJECTIVES = frozenset("born language based style".split())
 """Of "Danish-born painter" and "Tamil language film" the last word is what it is."""
 
 
-def read_phrase(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int:
+def read_phrase(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> int:
     """Read the noun phrase after "is", and the nouns that follow in a list; where the reading goes on.
 
     A phrase that ends with a name is left alone: the name is an object.
@@ -47,7 +47,7 @@ def _ends(items: Sequence[Item], at: int, first: int) -> bool:
     return item.kind in "ND#" and kind not in 'wND#-"ca' and item.word not in ADJECTIVES
 
 
-def _modifiers(saying: Saying, phrase: Sequence[Item], clause: Clause, subject: str) -> None:
+def _modifiers(saying: SentenceFacts, phrase: Sequence[Item], clause: Clause, subject: str) -> None:
     """What stands before the noun: a year, a nationality, a name."""
     kind = saying.kind_of(subject, phrase)
     noun = next(item.word for item in reversed(phrase) if item.kind == "w")
@@ -69,7 +69,7 @@ def _modifiers(saying: Saying, phrase: Sequence[Item], clause: Clause, subject: 
                 saying.say(subject, f"{noun} of", item, clause, 0.7)
 
 
-def _types(saying: Saying, phrase: Sequence[Item], clause: Clause, subject: str) -> None:
+def _types(saying: SentenceFacts, phrase: Sequence[Item], clause: Clause, subject: str) -> None:
     """What it is: the nouns, and each of a list of them."""
     person = saying.kind_of(subject, phrase) == "person"
     part: list[Item] = []

@@ -14,7 +14,7 @@ from engram.providers.language.facts.clause import Clause, joins, of_another_wor
 from engram.providers.language.facts.objects import cause, mention
 from engram.providers.language.facts.phrases import read_phrase
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.stated_facts import Saying
+from engram.providers.language.facts.stated_facts import SentenceFacts
 from engram.providers.language.facts.subjects import (
     after_subject,
     apposed,
@@ -26,7 +26,7 @@ from engram.providers.language.facts.subjects import (
 )
 
 
-def read_sentence(saying: Saying, items: Sequence[Item]) -> list[Triple]:
+def read_sentence(saying: SentenceFacts, items: Sequence[Item]) -> list[Triple]:
     """What the items say, the dates of a clause as the days of its facts."""
     return _Reader(saying, items).read()
 
@@ -40,7 +40,7 @@ class _Reader:
         denied: the verb that comes next is negated, or only possible.
     """
 
-    def __init__(self, saying: Saying, items: Sequence[Item]) -> None:
+    def __init__(self, saying: SentenceFacts, items: Sequence[Item]) -> None:
         self.saying = saying
         self.items = items
         self.clause = Clause(saying.main if saying.lead else None, 0)

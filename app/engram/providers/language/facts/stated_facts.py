@@ -35,7 +35,7 @@ class Topic:
     nouns: frozenset[str]
 
 
-class Saying:
+class SentenceFacts:
     """Collects the facts of one sentence.
 
     Attributes:

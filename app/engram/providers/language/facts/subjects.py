@@ -6,7 +6,7 @@ from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.clause import Clause
 from engram.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.stated_facts import Saying, kind_of
+from engram.providers.language.facts.stated_facts import SentenceFacts, kind_of
 
 MOST_NOUNS = 2
 """Nouns that may stand for something of the topic's: "principal photography was"."""
@@ -52,7 +52,7 @@ def opens_apposition(items: Sequence[Item], at: int) -> bool:
     return False
 
 
-def apposed(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> str | None:
+def apposed(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> str | None:
     """Whom the apposition after the comma is about: the name before it, but of a place nobody is the son."""
     place = at - 1
     while place >= 2 and items[place - 1].kind == "," and items[place - 2].kind == "N":
@@ -63,7 +63,7 @@ def apposed(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> s
     return saying.resolved(items[at - 1].text)
 
 
-def relative_clause(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> Clause:
+def relative_clause(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> Clause:
     """The clause after "who", "which" or "that": about the name before it, or what the subject is said to be."""
     back = at - 1
     while back >= max(0, at - LOOK) and items[back].kind in ",a":
@@ -82,7 +82,7 @@ def relative_clause(saying: Saying, items: Sequence[Item], at: int, clause: Clau
     return Clause(subject, saying.next(), relative=True)
 
 
-def find_subject(saying: Saying, clause: Clause, *, started: bool) -> None:
+def find_subject(saying: SentenceFacts, clause: Clause, *, started: bool) -> None:
     """Set the subject of a clause's first verb, and its head, by what stands before the verb.
 
     Args:
@@ -114,7 +114,7 @@ def _without_opening(before: list[Item]) -> list[Item] | None:
     return before
 
 
-def _named_subject(saying: Saying, clause: Clause, before: Sequence[Item]) -> None:
+def _named_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item]) -> None:
     """A name right before the verb, or the one of which "The director of NAME was" says who."""
     first = next(place for place, item in enumerate(before) if item.kind == "N")
     owned = before[0].kind == "o"
@@ -130,7 +130,7 @@ def _named_subject(saying: Saying, clause: Clause, before: Sequence[Item]) -> No
         _noun_subject(saying, clause, before)
 
 
-def _noun_subject(saying: Saying, clause: Clause, before: Sequence[Item]) -> None:
+def _noun_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item]) -> None:
     """ "The film" is the topic; "the music" and "his mother" are heads of what is said of it, or of him.
 
     So is "the director of the film"; whose "the wife of the director" is does not say.
@@ -153,7 +153,7 @@ def _noun_subject(saying: Saying, clause: Clause, before: Sequence[Item]) -> Non
         clause.subject = None
 
 
-def new_subject(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> str | None:
+def new_subject(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> str | None:
     """The name before a second verb where a boundary stands before the name."""
     back = at - 1
     while back >= max(0, at - LOOK) and items[back].kind in "ax":
