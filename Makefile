@@ -11,6 +11,8 @@ PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-
 STAMP := $(VENV)/.installed
 # What tests and checks need beside it: torch and its kin, linters, pytest. `make run` does without.
 DEVELOPING := $(VENV)/.developing
+# What `make site` needs: Sphinx, and no torch.
+DOCUMENTING := $(VENV)/.documenting
 # Packages of this repository beside the service.
 BESIDE := clients/python integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp
 # What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): the tests, by as many processes as
@@ -22,7 +24,7 @@ PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 # The pages of docs/ as a site. A page or a heading that a link leads to and that is not there is an error.
 SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going docs build/site
 
-.PHONY: run test check format docs site lock install develop clean console console-test
+.PHONY: run test check format docs site lock wheels install develop clean console console-test
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -38,6 +40,7 @@ check: develop
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python docs/settings.py --check
+	@$(BIN)/python deploy/version.py --check
 	@$(BIN)/python deploy/sbom.py --check
 	@$(BIN)/python docs/routes.py --check
 	@$(SITE)
@@ -64,7 +67,7 @@ console-test: develop
 	@cd console && npm ci --silent --no-audit --no-fund
 	@$(BIN)/pytest -m browser tests/console
 
-site: develop
+site: $(DOCUMENTING)
 	@$(SITE)
 	@echo "The pages are in build/site; open build/site/index.html."
 
@@ -73,6 +76,12 @@ lock:
 	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --extra import --generate-hashes --no-annotate \
 		--no-header --output-file requirements.lock pyproject.toml -
 	@$(BIN)/python deploy/sbom.py
+
+# One wheel of the service and of each package beside it, in build/wheels.
+wheels: develop
+	@rm -rf build/wheels
+	@$(BIN)/python -m pip --quiet wheel --no-deps --no-build-isolation --wheel-dir build/wheels . $(BESIDE:%=./%)
+	@ls build/wheels
 
 install: $(STAMP)
 
@@ -101,6 +110,10 @@ $(DEVELOPING): $(STAMP) $(BESIDE:%=%/pyproject.toml)
 	@echo "Installing what tests and checks need, torch among it: a few minutes the first time ..."
 	@$(PIP) 'setuptools>=77'
 	@$(PIP) --no-build-isolation --editable '.[dev]' $(BESIDE:%=--editable %)
+	@touch $@
+
+$(DOCUMENTING): $(STAMP)
+	@$(PIP) --editable '.[site]'
 	@touch $@
 
 clean:

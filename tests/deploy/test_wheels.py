@@ -1,0 +1,59 @@
+"""The wheels hold what runs, its types and its licence, and nothing else."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {
+    ".": "engram",
+    "clients/python": "engram_client",
+    "integrations/haystack": "engram_haystack",
+    "integrations/langchain": "engram_langchain",
+    "integrations/llamaindex": "engram_llamaindex",
+    "integrations/mcp": "engram_mcp",
+}
+
+
+READ = ("pyproject.toml", "LICENSE", "README.md", "app", "migrations", "tests", "src")
+"""What a build of any of the packages reads, and `tests`, which no wheel may take."""
+
+
+def built(folder: str, tmp_path: Path) -> set[str]:
+    """Build the wheel from a copy, since a build leaves folders behind, and list its files."""
+    copy = tmp_path / "source"
+    for name in READ:
+        source = ROOT / folder / name
+        if source.is_dir():
+            shutil.copytree(source, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        elif source.exists():
+            copy.mkdir(exist_ok=True)
+            shutil.copy(source, copy)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", str(tmp_path), str(copy)], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name or "licenses" in name}
+
+
+@pytest.mark.parametrize(("folder", "package"), PACKAGES.items())
+def test_a_wheel_has_its_types(folder: str, package: str, tmp_path: Path) -> None:
+    files = built(folder, tmp_path)
+    assert f"{package}/py.typed" in files
+    assert {name.split("/")[0] for name in files if ".dist-info/" not in name} == {package}
+    if folder == ".":
+        for source, target in ((ROOT / "app", ""), (ROOT / "migrations", "engram/migrations/")):
+            on_disk = [path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+            wanted = {f"{target}{path.relative_to(source)}" for path in on_disk if "egg-info" not in str(path)}
+            assert wanted - files == set(), "package-data in pyproject.toml leaves them out"
+        assert any("licenses/LICENSE" in name for name in files)
+
+
+def test_every_package_is_built() -> None:
+    assert {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("*/*/pyproject.toml")} == PACKAGES.keys() - {
+        "."
+    }
