@@ -124,6 +124,17 @@ def test_to_run_nothing_is_installed_that_only_tests_need(checkout: Path) -> Non
     assert "--editable '.[dev]'" in make(checkout, "--dry-run", "test").stdout
 
 
+def test_the_site_is_made_without_torch(checkout: Path) -> None:
+    installed(checkout, str(checkout))
+    done = make(checkout, "--dry-run", "site")
+    assert "--editable '.[site]'" in done.stdout
+    assert "[dev]" not in done.stdout
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    assert {re.split(r"[<>=]", line)[0] for line in extras["site"]} == {"sphinx", "myst-parser", "furo"}
+
+
 def test_everybody_names_the_same_weights_and_no_torch_is_required_for_them() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = (ROOT / "weights.txt").read_text(encoding="utf-8").splitlines()
@@ -135,7 +146,7 @@ def test_everybody_names_the_same_weights_and_no_torch_is_required_for_them() ->
 
 
 def test_run_needs_no_more_than_it_says(tmp_path: Path) -> None:
-    """Serving imports nothing that the base install leaves out."""
+    """Serving and fitting import nothing that the base install leaves out."""
     left_out = (
         "torch",
         "transformers",
@@ -144,6 +155,8 @@ def test_run_needs_no_more_than_it_says(tmp_path: Path) -> None:
         "sklearn",
         "scipy",
         "matplotlib",
+        "bm25s",
+        "ir_measures",
         "pytest",
     )
     program = f"""
@@ -151,7 +164,7 @@ import sys
 for name in {left_out!r}:
     sys.modules[name] = None
 from pathlib import Path
-import engram.cli, engram.sample.tour
+import engram.cli, engram.evaluation.weight_fit, engram.sample.tour
 from engram.runtime import api_process, container, launcher, worker
 from engram.providers.language import load_language
 load_language("en_core_web_sm").analyse_question("Who is Ada?")
