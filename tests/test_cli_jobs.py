@@ -2,6 +2,9 @@
 
 import json
 import re
+import signal
+import time
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -44,6 +47,30 @@ def test_one_that_runs_is_said_to_end_soon(
     assert said == f"job {running.id}: ends as soon as what is in hand is whole, 0 of 1 done so far\n"
     assert "to be cancelled" in cli("jobs", "-c", curie).stdout
     assert runner.carry_out(running, lambda: False)
+
+
+def test_ctrl_c_leaves_the_job_to_its_worker_and_says_so(
+    cli: Cli, application: Application, collection: str, tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text(json.dumps({"id": "bees", "text": "Bees fly."}))
+    with (tmp_path / "said").open("w+b") as said:
+        ingest = cli.begin("ingest", str(corpus), "-c", collection, output=said)
+        while f"engram jobs -c {collection} shows it" not in (text := (tmp_path / "said").read_text()):
+            assert ingest.poll() is None, text
+            time.sleep(0.05)
+        time.sleep(0.5)  # the job is followed by now; no worker takes it
+        ingest.send_signal(signal.SIGINT)
+        assert ingest.wait(20) == 130
+    text = (tmp_path / "said").read_text()
+    job = re.search(
+        rf"^corpus.jsonl: the job goes on. `engram jobs -c {collection}` shows it, "
+        rf"`engram jobs cancel (\S+) -c {collection}` ends it.$",
+        text,
+        re.MULTILINE,
+    )
+    assert job, text
+    assert cli("jobs", "cancel", job[1], "-c", collection).stdout == f"job {job[1]}: cancelled, 0 of 1 done\n"
 
 
 def test_what_went_wrong_is_said_in_one_line(cli: Cli, application: Application, curie: str) -> None:

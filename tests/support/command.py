@@ -4,6 +4,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tests.support import forks
 from tests.support.forks import ROOT
@@ -20,16 +21,21 @@ class Cli:
     data: Path
 
     def __call__(self, *arguments: str | bytes, **env: str) -> "subprocess.CompletedProcess[str]":
+        command = ["-m", "engram.cli", *map(os.fsdecode, arguments)]
+        return forks.run(command, cwd=self.folder, env=self._environment() | env, timeout=240)
+
+    def begin(self, *arguments: str, output: IO[bytes]) -> forks.Forked:
+        """Start the command and return while it runs; everything it prints goes to ``output``."""
+        command = ["-m", "engram.cli", *arguments]
+        return forks.Forked(command, cwd=self.folder, env=self._environment(), stdout=output, stderr=output)
+
+    def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "DATABASE_"))}
-        return forks.run(
-            ["-m", "engram.cli", *map(os.fsdecode, arguments)],
-            cwd=self.folder,
-            env=kept
-            | {"PYTHONPATH": str(ROOT)}
-            | {"ENGRAM_URL": self.service, "ENGRAM_DATA_DIR": str(self.data)}
-            | env,
-            timeout=240,
-        )
+        return kept | {
+            "PYTHONPATH": str(ROOT),
+            "ENGRAM_URL": self.service,
+            "ENGRAM_DATA_DIR": str(self.data),
+        }
 
     def fails(self, *arguments: str | bytes, **env: str) -> str:
         """The one line on standard error of a command that fails."""

@@ -1,6 +1,7 @@
 """Commands that bring passages in: sent under a key, so that what is sent again counts once, and then followed."""
 
 import io
+import shlex
 import uuid
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.http_client import AwayError, Client, Patience, open_corpus
-from engram.cli.query_commands import followed, progress_bar
+from engram.cli.query_commands import INTERRUPTED, followed, progress_bar
 from engram.cli.terminal import (
     STOCK,
     CollectionOption,
@@ -76,6 +77,8 @@ def ingested(
         say(f"{label}: {counts}")
     for error in job["errors"]:
         complain(f"{label}: line {error['line']}: {error['reason']}")
+    if job["errors"] and job["rejected"] == job["received"]:
+        complain(f"{label}: no line of it is a passage. `engram import` reads documents.")
     if job["next_errors_after"] is not None:
         complain(f"{label}: more of them: GET {accepted['status_url']}&errors_after={job['next_errors_after']}")
     if job["status"] != "succeeded":
@@ -88,6 +91,7 @@ def _sent(client: Client, stream: io.BufferedIOBase, collection: str, label: str
 
     Raises:
         ClientError: it was never there, stays away, or refuses.
+        typer.Exit: Ctrl-C.
     """
     key = str(uuid.uuid4())
     patience = Patience()
@@ -100,6 +104,12 @@ def _sent(client: Client, stream: io.BufferedIOBase, collection: str, label: str
     while True:
         try:
             return client.ingest(stream, collection, sent, key=key)
+        except KeyboardInterrupt:
+            complain(
+                f"{label}: stopped while sending. What did not arrive whole is not ingested; "
+                f"`engram jobs -c {shlex.quote(collection)}` shows whether it did."
+            )
+            raise typer.Exit(INTERRUPTED) from None
         except AwayError as error:
             if not begun or not patience.left():
                 raise

@@ -1,6 +1,7 @@
 """Commands that talk to a running service."""
 
 import json
+import shlex
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +30,9 @@ from engram.cli.terminal import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
 
 def progress_bar() -> "Progress":
     """How much of a job is done."""
@@ -40,15 +44,27 @@ def progress_bar() -> "Progress":
 def followed(
     client: Client, accepted: dict[str, Any], progress: "Progress", task: "TaskID", label: str
 ) -> dict[str, Any]:
-    """The job at its end, the bar of ``task`` following it until then."""
+    """Follow a job to its end with the bar of ``task``, and return it. Ctrl-C leaves the job to its worker.
+
+    Raises:
+        typer.Exit: Ctrl-C; a line says how to look at the job or cancel it.
+    """
     job: dict[str, Any] = {}
 
     def away(error: ClientError) -> None:
         complain(f"{label}: {error.detail} The job goes on without; waiting ...")
 
-    for job in client.follow(accepted["job_id"], accepted["collection"], away):
-        done = job["received"] - job["waiting"]
-        progress.update(task, description=label, total=job["received"], completed=done)
+    try:
+        for job in client.follow(accepted["job_id"], accepted["collection"], away):
+            done = job["received"] - job["waiting"]
+            progress.update(task, description=label, total=job["received"], completed=done)
+    except KeyboardInterrupt:
+        where = f"-c {shlex.quote(accepted['collection'])}"
+        complain(
+            f"{label}: the job goes on. `engram jobs {where}` shows it, "
+            f"`engram jobs cancel {accepted['job_id']} {where}` ends it."
+        )
+        raise typer.Exit(INTERRUPTED) from None
     return job
 
 
