@@ -151,6 +151,9 @@ def servers_gone(data_dir: Path) -> None:
 def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> None:
     run = up("--sample", servers=True)
     told = "".join(run.until(f"answers at http://127.0.0.1:{port}"))
+    assert (
+        f"The data folder is {run.data_dir}, which holds no database yet (ENGRAM_DATA_DIR names another)." in told
+    )
     assert f"Making a database in {run.data_dir / 'postgres'}" in told
     assert told.count("is not installed, so built-in English rules find names and dates") == 1
     assert run.noted("worker")["ENGRAM_SPACY_MODEL"] == "rules"  # and is therefore told nothing more
@@ -182,6 +185,7 @@ def test_a_killed_supervisor_takes_everything_along_and_the_next_one_finds_the_d
     second = up(servers=True)
     again = second.until("answers at")
     assert "runs: 2\n" in again
+    assert f"engram: The data folder is {second.data_dir} (ENGRAM_DATA_DIR names another).\n" in again
     assert "Making a database" not in "".join(again)
     second.process.send_signal(signal.SIGINT)
     assert second.end()[0] == 0
@@ -197,6 +201,18 @@ def test_the_second_run_of_a_data_directory_is_refused(up: Start) -> None:
     ]
     first.process.terminate()
     assert first.end()[0] == 0
+
+
+def test_a_missing_encoder_is_reported_once_and_before_anything_starts(
+    up: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENGRAM_EMBEDDING_MODEL", "/no/such/encoder")
+    run = up("--sample", servers=True)
+    code, output = run.end()
+    assert code == 1
+    (line,) = output.splitlines()
+    assert line.startswith("engram: The embedding model '/no/such/encoder' is neither")
+    assert not (run.data_dir / "postgres").exists()
 
 
 def test_a_port_in_use_is_reported_before_anything_starts(up: Start, port: int) -> None:

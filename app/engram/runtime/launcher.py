@@ -19,6 +19,7 @@ import httpx
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EngramError, UnavailableError
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.providers.embedder.model_folder import locate_model
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.runtime.supervisor import Child, EndedError, Watched, only_one, say, signal_handlers
 
@@ -102,7 +103,9 @@ class _Supervisor:
         return 0 if self._signals < 2 else KILLED_EXIT_CODE
 
     def _bring_up(self) -> None:
+        locate_model(self._settings.embedding_model)
         _require_free_port(self._settings.host, self._settings.port, self._stopping)
+        self._say_where_data_are()
         env = self._start_servers()
         say("Bringing the database's tables up to date ...")
         migrate = self._start_child(Child("The migration", self._commands.migrate, env))
@@ -123,6 +126,12 @@ class _Supervisor:
             )
             if self._sample_wanted:
                 self._load_sample(env)
+
+    def _say_where_data_are(self) -> None:
+        """Name the data folder: started from another folder, ``engram up`` uses another one."""
+        if self._settings.database_url is None:
+            new = "" if (self._data_dir / "postgres" / "cluster").exists() else ", which holds no database yet"
+            say(f"The data folder is {self._data_dir}{new} (ENGRAM_DATA_DIR names another).")
 
     def _api(self, env: Mapping[str, str]) -> list[Child]:
         """The API processes; several share this process's sockets, the cores, and what they tell of metrics."""

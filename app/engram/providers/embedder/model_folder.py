@@ -54,19 +54,10 @@ class ModelFolder:
 
 def open_model(model: str) -> ModelFolder:
     """Find and read the model that a setting names; ``ConfigurationError`` if that is not possible."""
+    path = locate_model(model)
     if model != DEFAULT_MODEL:
-        path = Path(model).expanduser()
-        if not path.is_dir():
-            raise ConfigurationError(
-                f"The embedding model {model!r} is neither {DEFAULT_MODEL!r} nor a folder on this machine."
-            )
-        return read_folder(path.resolve())
-
-    # Located and not imported: its files are all that is wanted of it.
-    spec = importlib.util.find_spec(DEFAULT_MODEL_PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigurationError(f"The weights of {model} are not installed: {INSTALL_WEIGHTS}.")
-    folder = read_folder(Path(spec.submodule_search_locations[0]) / "model", DEFAULT_MODEL)
+        return read_folder(path)
+    folder = read_folder(path, DEFAULT_MODEL)
     if folder.fingerprint != DEFAULT_MODEL_SHA256:
         raise ConfigurationError(
             f"The weights of {model} in {folder.path} are not the published ones: "
@@ -74,6 +65,22 @@ def open_model(model: str) -> ModelFolder:
             f"Install them again: {INSTALL_WEIGHTS}."
         )
     return folder
+
+
+def locate_model(model: str) -> Path:
+    """Find the folder of the model that a setting names; ``ConfigurationError`` if there is none."""
+    if model != DEFAULT_MODEL:
+        path = Path(model).expanduser()
+        if not path.is_dir():
+            raise ConfigurationError(
+                f"The embedding model {model!r} is neither {DEFAULT_MODEL!r} nor a folder on this machine."
+            )
+        return path.resolve()
+    # The package is located and not imported: only its files are needed.
+    spec = importlib.util.find_spec(DEFAULT_MODEL_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigurationError(f"The weights of {model} are not installed: {INSTALL_WEIGHTS}.")
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def read_folder(path: Path, model: str | None = None) -> ModelFolder:
