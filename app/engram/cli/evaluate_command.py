@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli.dataset_names import load_dataset
-from engram.cli.local_engine import engine
+from engram.cli.local_engine import engine, require_evaluation_packages
 from engram.cli.terminal import MEASURE, cli, err, figures, say, say_table
 
 if TYPE_CHECKING:
@@ -194,6 +194,7 @@ def evaluate(
     if options.protocol == "agent":
         _agent(loaded, options, folder)
         return
+    require_evaluation_packages()
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
