@@ -1,4 +1,7 @@
-"""A tour of the sample corpus: commands that show an answer change because of a verdict."""
+"""A tour of the sample corpus: commands that show an answer change because of a verdict.
+
+The first question is asked without memory, so the tour shows the same whether or not somebody took it before.
+"""
 
 import json
 import shlex
@@ -18,6 +21,7 @@ def tour(base_url: str) -> str:
     chosen = question()
     supporting = [{"passage_id": passage, "text": text} for passage, text in chosen.supporting]
     asked = {"collection": COLLECTION, "query": chosen.text}
+    asked_without_memory = asked | {"arm": {"memory": "off"}}
     verdict = {"collection": COLLECTION, "query_id": "QUERY_ID", "supporting": supporting, "wait": True}
     evidence = " and ".join(dict.fromkeys(passage for passage, _ in chosen.supporting))
     judged = _quoted(verdict).replace("QUERY_ID", "'$ID'")
@@ -28,16 +32,18 @@ def tour(base_url: str) -> str:
     return f"""
 Engram is answering at {base_url} (its API is described at {base_url}/docs). Paste these into another terminal.
 
-1. Ask. It prints the query's id, the hops it took and the passages, best first. The evidence is in
-   {evidence}: not all of it is there, and the search used up its hops.
+1. Ask, without what was learned before. It prints the query's id, the hops it took and the passages, best first.
+   The evidence is in {evidence}: not all of it is there, and the search used up its hops.
 
-{_ask(base_url, asked)}
+{_ask(base_url, asked_without_memory)}
 
 2. Judge: name the sentences that answer the question, also those that retrieval missed.
 
 {judge}
 
-3. Ask again, with the first command: {evidence} are both there, after a single hop.
+3. Ask again, now with memory: {evidence} are both there, after a single hop.
+
+{_ask(base_url, asked)}
 
 Ctrl-C here stops everything.
 """
