@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from engram.cli.http_client import Client
+from engram.cli.http_client import Client, open_corpus
+from engram.cli.terminal import base_url
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.runtime.worker import Worker
@@ -97,6 +98,26 @@ def corrupt_gzip(path: Path) -> Path:
     return path
 
 
+def document(path: Path) -> Path:
+    """Write bytes that are no text, packed where the name says so."""
+    content = b"%PDF-1.7\n\xe2\xe3\xcf\xd3\n\x00"
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def test_a_character_that_a_read_cuts_in_two_is_still_text(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\N{EURO SIGN}" * 200_000, encoding="utf-8")  # three bytes each: a power of two ends within one
+    with open_corpus(path) as stream:
+        assert len(stream.read()) == 600_000
+
+
+def test_a_file_without_a_passage_points_to_import(cli: Cli, collection: str, tmp_path: Path) -> None:
+    done = cli("ingest", str(write(tmp_path / "notes.md", "# Notes", "", "Bees fly.")), "-c", collection)
+    assert done.returncode == 1
+    assert "notes.md: no line of it is a passage. `engram import` reads documents." in done.stderr.splitlines()
+
+
 def test_unreadable_files_fail_in_one_line(cli: Cli, collection: str, tmp_path: Path, http: TestClient) -> None:
     (tmp_path / "empty.jsonl").touch()
     (tmp_path / "plain.gz").write_text(beir(1))
@@ -106,8 +127,10 @@ def test_unreadable_files_fail_in_one_line(cli: Cli, collection: str, tmp_path: 
         ".": "Is a directory",
         "plain.gz": "Not a gzipped file",
         broken_gzip(tmp_path / "broken.gz").name: "ended before",
-        corrupt_gzip(tmp_path / "corrupt.gz").name: "corrupt.gz: ",
+        corrupt_gzip(tmp_path / "corrupt.gz").name: "corrupt.gz",
         "empty.jsonl": "holds no line",
+        document(tmp_path / "my handbook.pdf").name: "`engram import 'my handbook.pdf'` reads documents",
+        document(tmp_path / "handbook.gz").name: "`engram import handbook.gz` reads documents",
     }
     for name, expected in said.items():
         done = cli("ingest", name, "-c", collection)
@@ -273,6 +296,13 @@ def test_a_service_that_is_not_there_or_not_engram(cli: Cli, tmp_path: Path) -> 
         other.shutdown()
         thread.join()
         other.server_close()
+
+
+def test_an_address_without_a_scheme_is_one_of_http(cli: Cli, curie: str) -> None:
+    host_and_port = cli.service.removeprefix("http://")
+    assert cli("query", QUESTION, "-c", curie, "--url", host_and_port).returncode == 0
+    assert cli("query", QUESTION, "-c", curie, ENGRAM_URL=f"{host_and_port}/").returncode == 0
+    assert base_url("localhost:8000") == "http://localhost:8000"
 
 
 def test_a_proxy_of_the_environment_does_not_stand_between(cli: Cli, curie: str) -> None:

@@ -8,7 +8,9 @@ import pytest
 from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
+from engram import cli as command_line
 from engram.cli.process_commands import warn_if_open
+from engram.cli.terminal import NOT_A_COMMAND, OTHER_NAMES
 from engram.config.settings import Settings
 from engram.runtime.container import Servers
 from tests.support import databases
@@ -112,6 +114,31 @@ def test_help_names_every_command(cli: Cli) -> None:
     ):
         assert re.search(rf"^\W*{command}\s", said, re.MULTILINE), command
         assert cli(command, "--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("unknown", "suggested"),
+    [
+        ("qurey", "'query'"),
+        ("search", "'engram query'"),
+        ("upload", "'engram import'"),
+        ("start", "'engram up'"),
+        ("delete", "DELETE /collections/NAME, DELETE /passages/ID?collection=NAME"),
+        ("rm", "`engram revoke` takes back verdicts"),
+    ],
+)
+def test_an_unknown_command_names_the_right_one(unknown: str, suggested: str, cli: Cli) -> None:
+    done = cli(unknown, "something")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.replace("│", "").split())  # without the box and its line breaks
+    assert f"No such command '{unknown}'" in said
+    assert suggested in said
+
+
+def test_other_names_lead_to_commands_that_exist() -> None:
+    commands = set(command_line.command().commands)  # type: ignore[attr-defined]
+    assert not commands & (OTHER_NAMES.keys() | NOT_A_COMMAND.keys())
+    assert {name.split()[0] for name in OTHER_NAMES.values()} - {"--version", "--help"} <= commands
 
 
 @pytest.mark.parametrize(

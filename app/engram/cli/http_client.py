@@ -1,13 +1,15 @@
 """The command line's HTTP client: one line for every failure, files streamed, jobs followed."""
 
+import codecs
 import gzip
 import json
+import shlex
 import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -204,15 +206,37 @@ def path_of(*parts: str) -> str:
 
 
 def open_corpus(path: Path) -> BufferedIOBase:
-    """A JSONL file, plain or .gz.
+    """Open a JSONL file, plain or .gz.
 
     Raises:
-        ClientError: it cannot be read.
+        ClientError: the file cannot be read, or is not text.
     """
+    stream = _opened(path)
+    try:
+        start = stream.peek(CHUNK_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        stream.close()
+        raise ClientError(f"{path}: {error}") from error
+    if not _is_text(start):
+        stream.close()
+        raise ClientError(f"{path} is not JSONL. `engram import {shlex.quote(str(path))}` reads documents.")
+    return stream
+
+
+def _opened(path: Path) -> gzip.GzipFile | BufferedReader:
     try:
         return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
     except OSError as error:
         raise ClientError(f"{path}: {error.strerror}") from error
+
+
+def _is_text(start: bytes) -> bool:
+    """Whether a file that begins with these bytes can be UTF-8 text; a cut character at the end is allowed."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in start
 
 
 def _chunks(stream: BufferedIOBase, sent: Callable[[int], None]) -> Iterator[bytes]:

@@ -26,13 +26,58 @@ MEASURE = "Measure"
 HEADINGS = (ASK, STOCK, LEARNT, RUN, MEASURE)
 
 
+# What people type who do not know the command's name yet.
+OTHER_NAMES = {
+    "add": "ingest",
+    "convert": "import",
+    "documents": "import",
+    "index": "ingest",
+    "load": "ingest",
+    "upload": "import",
+    "search": "query",
+    "find": "query",
+    "chat": "ask",
+    "vote": "feedback",
+    "rate": "feedback",
+    "list": "collections",
+    "ls": "collections",
+    "run": "up",
+    "start": "up",
+    "health": "status",
+    "undo": "revoke",
+    "explain": "query --trace",
+    "version": "--version",
+    "help": "--help",
+}
+NOT_A_COMMAND = dict.fromkeys(
+    ("delete", "remove", "rm", "drop"),
+    "Collections and passages are deleted over HTTP: DELETE /collections/NAME, "
+    "DELETE /passages/ID?collection=NAME. "
+    "`engram revoke` takes back verdicts, `engram jobs cancel` ends a job.",
+)
+
+
 class Grouped(TyperGroup):
     """Commands under the headings of `HEADINGS`, in that order, whatever imports what first."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; for an unknown name, say which command does what the name means."""
+        name = args[0]
+        if name not in self.commands and (hint := _hint(name)):
+            ctx.fail(f"No such command '{name}'. {hint}")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, those of one heading together."""
         names = super().list_commands(ctx)
         return sorted(names, key=lambda name: HEADINGS.index(vars(self.commands[name])["rich_help_panel"]))
+
+
+def _hint(name: str) -> str | None:
+    """Say what to type instead of a name that is known to be looked for."""
+    if name in NOT_A_COMMAND:
+        return NOT_A_COMMAND[name]
+    return f"Did you mean 'engram {OTHER_NAMES[name]}'?" if name in OTHER_NAMES else None
 
 
 cli = typer.Typer(
@@ -77,8 +122,9 @@ def settings() -> "Settings":
 
 
 def base_url(url: str | None) -> str:
-    """Where the service is: as said, else as configured."""
-    return (url or _configured_url()).rstrip("/")
+    """Return the service's address: the given one, else the configured one. ``http://`` may be left out."""
+    address = (url or _configured_url()).rstrip("/")
+    return address if "://" in address else f"http://{address}"
 
 
 def _configured_url() -> str:
