@@ -11,6 +11,7 @@ from engram.cli import cli
 from engram.config.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
+PARTS = ["Context", "Decision", "Figures", "Consequences"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -30,7 +31,7 @@ def test_every_setting_is_described() -> None:
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
     beside = (page for folder in ("clients", "integrations") for page in (ROOT / folder).glob("*/README.md"))
-    for page in (ROOT / "README.md", *beside, *(ROOT / "docs").glob("*.md")):
+    for page in (*ROOT.glob("*.md"), *beside, *(ROOT / "docs").rglob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page.name, target)
 
@@ -43,6 +44,16 @@ def test_every_page_is_in_the_contents() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     contents = set(re.findall(r"^[a-z-]+$", index, re.MULTILINE))
     assert contents == {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+
+
+def test_decisions_are_numbered_and_have_the_same_parts() -> None:
+    records = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    for number, record in enumerate(records, start=1):
+        text = record.read_text(encoding="utf-8")
+        assert record.name.startswith(f"{number:04d}-")
+        assert text.startswith(f"# {number}. ")
+        assert re.findall(r"^\*\*([A-Z]\w+)", text, re.MULTILINE) == PARTS, record.name
+        assert len(text.splitlines()) <= 40, "a record is a page at most"
 
 
 def test_every_command_is_mentioned() -> None:
