@@ -29,7 +29,8 @@ def built(folder: str, tmp_path: Path) -> set[str]:
     for name in READ:
         source = ROOT / folder / name
         if source.is_dir():
-            shutil.copytree(source, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(source, copy / name, symlinks=True, ignore=ignored)
         elif source.exists():
             copy.mkdir(exist_ok=True)
             shutil.copy(source, copy)

@@ -1,7 +1,7 @@
 """Walking a graph of facts: which names a question may mean, what leads on from them, and what is worth reading.
 
-A walk goes over any ``WalkGraph``: the tables of the service, or the memory of one agent. An agent that is trained on
-its memory therefore finds the same facts in the service.
+A walk goes over any ``WalkGraph``: the tables of the service, or the memory of one agent. An agent that is trained
+on its memory therefore finds the same facts in the service.
 """
 
 import re

@@ -78,8 +78,8 @@ class CreditRow:
 class KeyEffect:
     """What an event's expansions came to.
 
-    ``status`` is as in ``UnitSource``; None for an event whose expansions were not validated. ``credits`` are the best
-    of its ``credit_count`` credits.
+    ``status`` is as in ``UnitSource``; None for an event whose expansions were not validated. ``credits`` are the
+    best of its ``credit_count`` credits.
     """
 
     gate: str
