@@ -28,6 +28,13 @@ class RetrievalSettings(BaseSettings):
             "default encoder; another needs another, as `benchmarks/nearness.py` tells."
         ),
     )
+    collapse_duplicates: bool = Field(
+        default=True,
+        description=(
+            "Whether an answer leaves out passages with nearly the text of a better one, and names them on that "
+            "one. It holds where the query does not say; profile 'paper' collapses only where the query says so."
+        ),
+    )
     ranking_prior: Path | None = Field(
         default=None,
         description="File with the weights to start from, as `engram fit` writes; the shipped ones by default.",

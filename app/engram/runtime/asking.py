@@ -85,6 +85,7 @@ class Asking(Upkeep):
             settings.recall_gate,
             self.llm,
             llm_times=settings.llm_time_extraction,
+            collapse_duplicates=settings.collapse_duplicates,
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictInt
 
 from engram.api.problems import Problem
 from engram.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
@@ -121,6 +121,13 @@ class QueryIn(Model):
             "and says that it is insufficient. Only with strategy 'graph' and profile 'default'."
         ),
     )
+    collapse_duplicates: StrictBool | None = Field(
+        default=None,
+        description=(
+            "Whether passages with nearly the text of a better one are left out and named on that one. "
+            "Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'."
+        ),
+    )
     include: list[Include] = Field(
         default_factory=list,
         max_length=10,
@@ -154,6 +161,7 @@ class QueryIn(Model):
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
             says_arm="arm" in self.model_fields_set,
             unit=self.unit,
+            collapse_duplicates=self.collapse_duplicates,
         )
 
 
@@ -187,6 +195,14 @@ class SentenceOut(AnswerModel):
     hops: list[int]
 
 
+class DuplicateOut(AnswerModel):
+    """A passage that the answer leaves out, since another one has nearly its text."""
+
+    passage_id: str
+    title: str | None
+    metadata: dict[str, Any]
+
+
 class PassageHit(AnswerModel):
     """A ranked passage with the sentences that speak for it."""
 
@@ -198,6 +214,12 @@ class PassageHit(AnswerModel):
     sentences: list[SentenceOut]
     explored: bool = Field(
         default=False, description="Whether it is there by chance, from below the passages wanted."
+    )
+    duplicates: list[DuplicateOut] = Field(
+        default_factory=list,
+        description=(
+            "Passages with nearly its text, which it stands for. A verdict that names one of them counts for it."
+        ),
     )
 
 
@@ -298,6 +320,10 @@ class TraceOut(AnswerModel):
     enough: EnoughOut | None = Field(
         default=None, description="Null with profile 'paper', and with strategies other than 'graph'."
     )
+    collapsed: int | None = Field(
+        default=None,
+        description="Candidates that were left out as duplicates of better ones; null where none would be.",
+    )
 
 
 class TimingsOut(AnswerModel):
@@ -342,6 +368,9 @@ class QueryOut(AnswerModel):
     insufficient: bool = Field(
         default=False,
         description="Whether passages are withheld because enough is below the query's min_sufficiency.",
+    )
+    collapse_duplicates: bool = Field(
+        default=False, description="Whether passages with nearly the text of a better one are left out."
     )
     entities: list[EntityOut] | None = None
     trace: TraceOut | None = None

@@ -7,8 +7,13 @@ shows a text twice.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking.passage_scores import HopReach
 
 WORDS_PER_CHANGE = 50
 """A text may differ in one word for each so many words, and in one word at least."""
@@ -20,6 +25,12 @@ EDGE_SHARE = 0.5
 """Longest header or footer, as a share of the words both texts have."""
 WINDOW = 3
 """Longest run of changed words, and the equal words in a row that end it."""
+LEAST_SHARED = 0.5
+"""Least share of the terms of either passage that both have, for their texts to be compared."""
+BUCKETS = 2048
+"""Terms are told apart by their ids modulo this number."""
+SAME_COSINE = 1e-5
+"""Up to this difference of cosine with the question, sentences of duplicates count as one."""
 
 _WORD = re.compile(
     r"(?:(?<!\S)[-+−])?(?:[<>≤≥~±$€£¥]\s?)?\d(?:[\d.,:/]*\d)?[%°]?|[$€£¥<>≤≥±%°]|[^\W\d_]\w*[+#]*|_\w*"
@@ -96,6 +107,72 @@ def is_duplicate(first: str, second: str) -> bool:
     if changed == 0:
         return True
     return words >= FEWEST_WORDS and changed <= max(1, words // WORDS_PER_CHANGE)
+
+
+def alike(passages: NDArray[np.int64], terms: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Pairs of passages that share so many terms that their texts have to be compared, each in id order.
+
+    Terms are counted in ``BUCKETS``, so two passages of thousands of terms may be a pair by chance.
+
+    Args:
+        passages, terms: a row for each term of each passage, (n,).
+    """
+    ids = np.unique(passages)
+    held = np.zeros((len(ids), BUCKETS), dtype=bool)
+    held[np.searchsorted(ids, passages), terms % BUCKETS] = True
+    bits = np.packbits(held, axis=1).view(np.uint64)
+    sizes = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+    shared = np.bitwise_count(bits[:, None] & bits).sum(axis=2, dtype=np.int64)
+    enough = shared >= LEAST_SHARED * (sizes[:, None] + sizes - shared)
+    first, second = np.nonzero(np.triu(enough, 1))
+    return list(zip(ids[first].tolist(), ids[second].tolist(), strict=True))
+
+
+def stand_ins(ordered: Sequence[int], pairs: Iterable[tuple[int, int]], texts: Mapping[int, str]) -> dict[int, int]:
+    """Duplicate -> the passage that stands for it: of its duplicates the first one that no other stands for.
+
+    Args:
+        ordered: passages, best first.
+        pairs: passages whose texts have to be compared, see ``alike``.
+        texts: passage -> title and text.
+    """
+    place = {passage: at for at, passage in enumerate(ordered)}
+    better: dict[int, list[int]] = {}
+    for pair in pairs:
+        if all(passage in place and passage in texts for passage in pair):
+            first, second = sorted(pair, key=place.__getitem__)
+            better.setdefault(second, []).append(first)
+    found: dict[int, int] = {}
+    for passage in sorted(better, key=place.__getitem__):
+        standing = (one for one in sorted(better[passage], key=place.__getitem__) if one not in found)
+        match = next((one for one in standing if is_duplicate(texts[one], texts[passage])), None)
+        if match is not None:
+            found[passage] = match
+    return found
+
+
+def merged(reach: HopReach, standing: Mapping[int, int]) -> HopReach:
+    """What a hop reached, with the sentences of duplicates as those of the passage that stands for them.
+
+    Equal sentences of duplicates count once, so a copy moves no other passage down.
+
+    Args:
+        standing: duplicate -> the passage that stands for it.
+    """
+    if not standing or not len(reach.passage_ids):
+        return reach
+    holders = np.array([standing.get(passage, passage) for passage in reach.passage_ids.tolist()], dtype=np.int64)
+    concerned = np.isin(holders, list(standing.values()))
+    steps = np.round(reach.semantic / SAME_COSINE).astype(np.int64)
+    _, places = np.unique(holders, return_inverse=True)
+    first = np.zeros(len(holders), dtype=bool)
+    first[np.unique(places * (np.ptp(steps) + 1) + steps - steps.min(initial=0), return_index=True)[1]] = True
+    kept = first | ~concerned
+    titled: dict[int, float] = {}
+    for passage, activation in reach.titled.items():
+        holder = standing.get(passage, passage)
+        titled[holder] = max(activation, titled.get(holder, 0.0))
+    return HopReach(holders[kept], reach.semantic[kept], reach.scores[kept], titled)
 
 
 Span = tuple[int, int]

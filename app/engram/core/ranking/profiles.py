@@ -39,6 +39,8 @@ class Profile:
         recall_weight: what a recalled sentence with a lift of 1 adds to its passage's score, as a multiple of the
             range of scores.
         credits_supported: expansions are credited to passages that the verdict supports, not to all retrieved ones.
+        collapses: passages with nearly the text of a better one are left out of an answer, unless the query or the
+            setting says otherwise.
     """
 
     name: ProfileName
@@ -54,6 +56,7 @@ class Profile:
     recalls: bool
     recall_weight: float
     credits_supported: bool
+    collapses: bool
 
 
 PAPER = Profile(
@@ -70,6 +73,7 @@ PAPER = Profile(
     recalls=False,
     recall_weight=0.0,
     credits_supported=False,
+    collapses=False,
 )
 
 DEFAULT = Profile(
@@ -86,6 +90,7 @@ DEFAULT = Profile(
     recalls=True,
     recall_weight=1.5,
     credits_supported=True,
+    collapses=True,
 )
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in (PAPER, DEFAULT)}

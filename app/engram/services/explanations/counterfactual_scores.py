@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter import influence
 from engram.core.ranking import passage_scores, propagation
+from engram.core.ranking.duplicates import merged
 from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import lifts
 from engram.services.retrieval.graph_walk import WalkHop
@@ -47,8 +48,10 @@ class ByFeatures:
         self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
         self._found = found
         self._placed = placed
-        self._holders = {sentence: held.passage_id for sentence, held in found.walk.evidence.items()}
-        self._holders |= {sentence: held.passage_id for sentence, held in placed.items()}
+        self._standing = found.ranking.standing
+        holders = {sentence: held.passage_id for sentence, held in found.walk.evidence.items()}
+        holders |= {sentence: held.passage_id for sentence, held in placed.items()}
+        self._holders = {s: self._standing.get(passage, passage) for s, passage in holders.items()}
 
     def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
@@ -56,6 +59,7 @@ class ByFeatures:
         reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
         if hops and hops[0].start.activation:
             reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
+        reaches = [merged(reach, self._standing) for reach in reaches]
         ranked = self._found.ranking
         return influence.features_with(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 

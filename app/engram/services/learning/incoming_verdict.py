@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
@@ -10,6 +10,7 @@ from engram.core.filter.logged_verdict import Expansion, JudgedRound, LoggedVerd
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
 from engram.storage.database import Reader
+from engram.storage.retrieval import episodes
 
 WORD = re.compile(r"\w+")
 MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
@@ -81,11 +82,15 @@ class ResolvedNames:
         sentences: those named by id that exist.
         passages: external id -> passage.
         texts: passage -> its sentences in order, each with its words.
+        standing: passage that the answer left out as a duplicate -> the one that stood for it.
+        twins: sentence of such a passage -> the one that stood for it, and its sentences that are the same.
     """
 
     sentences: Collection[int]
     passages: Mapping[str, int]
     texts: Mapping[int, Sequence[tuple[int, str]]]
+    standing: Mapping[int, int] = field(default_factory=dict)
+    twins: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
 
 
 def named_by_id(verdict: Verdict) -> ResolvedNames | None:
@@ -104,14 +109,29 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.supporting_passages)
     versions = passages.versions(reader, collection_id, external)
+    held = {name: version[0] for name, version in versions.items()}
+    spoken = {*held.values(), *(sentence.passage_id for sentence in by_id.values())}
+    standing = {
+        duplicate: passage
+        for duplicate, passage in episodes.standing(reader, collection_id, verdict.query_id).items()
+        if duplicate in spoken
+    }
     texts: dict[int, list[tuple[int, str]]] = {}
-    for sentence in passages.sentences_of(reader, collection_id, [found[0] for found in versions.values()]):
+    for sentence in passages.sentences_of(reader, collection_id, {*held.values(), *standing, *standing.values()}):
         texts.setdefault(sentence.passage_id, []).append((sentence.id, _plain(sentence.text)))
-    return ResolvedNames(by_id.keys(), {name: version[0] for name, version in versions.items()}, texts)
+    twins = {
+        sentence: (passage, _matching(text, texts.get(passage, ())))
+        for duplicate, passage in standing.items()
+        for sentence, text in texts.get(duplicate, ())
+    }
+    return ResolvedNames(by_id.keys(), held, texts, standing, twins)
 
 
 def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
     """The verdict as the log keeps it.
+
+    What it says of a duplicate that the answer left out is said of the passage that stood for it: that one was
+    shown, and would else count as rejected.
 
     Raises:
         InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected.
@@ -119,13 +139,18 @@ def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
     unknown = sorted(set(verdict.supporting_passages) - found.passages.keys())
     if unknown:
         raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
-    helpful = sorted(found.passages[name] for name in set(verdict.supporting_passages))
+    named = {found.passages[name] for name in verdict.supporting_passages}
+    helpful = sorted({found.standing.get(passage, passage) for passage in named})
     missed = _ids(verdict.missed, found)
     supports = sorted({*_ids(verdict.supporting, found), *missed})
     rejects = _examined(verdict.rejected, found)
     both = sorted(set(supports) & rejects.keys())
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
+    spared = {*helpful, *(found.twins[one][0] for one in supports if one in found.twins)}
+    supports = sorted({same for one in supports for same in _shown(one, found)})
+    rejects = _rejected(rejects, supports, found)
+    missed = [one for one in missed if one in supports]
     return LoggedVerdict(
         supports=tuple(supports),
         rejects=tuple(rejects),
@@ -135,12 +160,28 @@ def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
         generation_success=verdict.generation_success,
         generation_score=verdict.generation_score,
         passages=tuple(helpful),
-        spared=tuple(sorted(sentence for passage in helpful for sentence, _ in found.texts.get(passage, ()))),
+        spared=tuple(sorted(sentence for passage in spared for sentence, _ in found.texts.get(passage, ()))),
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
         examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
         rounds=tuple(verdict.rounds),
     )
+
+
+def _shown(sentence: int, found: ResolvedNames) -> Sequence[int]:
+    """The same sentence in the passage that was shown; itself where that passage does not have it."""
+    _, same = found.twins.get(sentence, (0, ()))
+    return same or (sentence,)
+
+
+def _rejected(rejects: Mapping[int, float], supports: Sequence[int], found: ResolvedNames) -> dict[int, float]:
+    """The rejected sentences as the passages that were shown have them, without those that are supported there."""
+    shown: dict[int, float] = {}
+    for sentence, examined in rejects.items():
+        for same in _shown(sentence, found):
+            if same not in supports:
+                shown[same] = max(examined, shown.get(same, 0.0))
+    return dict(sorted(shown.items()))
 
 
 def _ids(names: Sequence[NamedSentence], found: ResolvedNames) -> list[int]:

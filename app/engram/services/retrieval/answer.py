@@ -1,7 +1,7 @@
 """What a query is answered; an episode remembers it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +24,20 @@ class SentenceAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class DuplicateAnswer:
+    """A passage that is left out, since it has nearly the text of a better one."""
+
+    passage_id: str
+    title: str | None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class PassageAnswer:
-    """A ranked passage with the sentences that speak for it; ``explored``: it is there by chance."""
+    """A ranked passage with the sentences that speak for it.
+
+    ``explored``: it is there by chance. ``duplicates``: passages with nearly its text, which it stands for.
+    """
 
     passage_id: str
     title: str | None
@@ -34,6 +46,7 @@ class PassageAnswer:
     score: float
     sentences: list[SentenceAnswer]
     explored: bool = False
+    duplicates: list[DuplicateAnswer] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +67,7 @@ class Answer:
     rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk
     would have gone on, for another question to resume; None where nothing was walked. ``alone``: features alone
     chose what is shown: neither what verdicts recall, nor expansions, nor chance had a say.
+    ``collapse_duplicates``: whether duplicates of better passages are left out.
     """
 
     query_id: UUID
@@ -77,3 +91,4 @@ class Answer:
     warnings: Sequence[Fallback] = ()
     rest: Walk | None = None
     alone: bool = False
+    collapse_duplicates: bool = False

@@ -28,12 +28,14 @@ class ExploredAnswer:
         passages: those of them that exploration put there, each with its sentence nearest to the question.
         displaced: passages that made room.
         withheld: whether nothing is shown, because it is too likely not enough.
+        duplicates: passages that are left out, since a better one has nearly their text.
     """
 
     best: Sequence[tuple[int, float]]
     passages: Mapping[int, StoredSentence] = field(default_factory=dict)
     displaced: frozenset[int] = frozenset()
     withheld: bool = False
+    duplicates: frozenset[int] = frozenset()
 
     def shown(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
         """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
@@ -49,14 +51,14 @@ class ExploredAnswer:
         """The sentences that a verdict rejects if it does not name them.
 
         None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
-        nobody saw the other. And none at all of what was withheld.
+        nobody saw the other. None of a duplicate that was left out either, and none at all of what was withheld.
         """
         if self.withheld:
             return []
         return [
             sentence
             for sentence, found in walk.evidence.items()
-            if found.passage_id not in self.passages and found.passage_id not in self.displaced
+            if found.passage_id not in self.passages and found.passage_id not in self.displaced | self.duplicates
         ]
 
     def recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
@@ -79,15 +81,16 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
     Nothing if the query wants an answer that is enough and it is too likely not.
     """
     exploring, focus = plan.served.exploring, plan.focus
+    duplicates = frozenset(ranking.standing)
     least, enough = plan.query.min_sufficiency, ranking.enough
     if least is not None and enough is not None and enough.probability < least:
-        return ExploredAnswer([], withheld=True)
+        return ExploredAnswer([], withheld=True, duplicates=duplicates)
     if exploring is None:
-        return ExploredAnswer(ranking.best)
+        return ExploredAnswer(ranking.best, duplicates=duplicates)
     slots = room(exploring.slots, plan.query.top_k, len(ranking.best))
     beyond = ranking.beyond[:DEPTH]
     if not slots or not beyond:
-        return ExploredAnswer(ranking.best)
+        return ExploredAnswer(ranking.best, duplicates=duplicates)
     touched = exploration_candidates.touches(reader, focus.collection.id, [passage for passage, _ in beyond])
     evidence = np.array([touched.get(passage, 0) for passage, _ in beyond], dtype=np.int64)
     drawn = [beyond[at] for at in draw(weights(evidence), slots, exploring.entropy)]
@@ -96,4 +99,4 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
     drawn = [(passage, score) for passage, score in drawn if passage in nearest]
     kept = len(ranking.best) - len(drawn)
     displaced = frozenset(passage for passage, _ in ranking.best[kept:])
-    return ExploredAnswer([*ranking.best[:kept], *drawn], nearest, displaced)
+    return ExploredAnswer([*ranking.best[:kept], *drawn], nearest, displaced, duplicates=duplicates)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engram.core.ranking import propagation, sufficiency
 from engram.core.ranking.profiles import Policy
 from engram.services.retrieval import hop_loop
-from engram.services.retrieval.answer import Answer, PassageAnswer, SentenceAnswer, Timings
+from engram.services.retrieval.answer import Answer, DuplicateAnswer, PassageAnswer, SentenceAnswer, Timings
 from engram.services.retrieval.answer_sufficiency import Enough
 from engram.services.retrieval.answer_trace import (
     EnoughTrace,
@@ -26,6 +26,7 @@ def answer(found: RetrievalResult) -> Answer:
     """What the query is answered, without what it did not ask for."""
     plan, walk = found.plan, found.walk
     supporting = _supporting(walk)
+    duplicates = _duplicates(found)
     return Answer(
         query_id=plan.served.query_id,
         collection=plan.collection.name,
@@ -39,7 +40,14 @@ def answer(found: RetrievalResult) -> Answer:
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
             found.explored.shown(
-                passage, _passage(found.passages[passage], score, supporting, found.sentences.get(passage))
+                passage,
+                _passage(
+                    found.passages[passage],
+                    score,
+                    supporting,
+                    found.sentences.get(passage),
+                    duplicates.get(passage, []),
+                ),
             )
             for passage, score in found.explored.best
             if passage in found.passages
@@ -52,7 +60,18 @@ def answer(found: RetrievalResult) -> Answer:
         warnings=plan.warnings,
         rest=hop_loop.rest(plan, walk) if walk.hops else None,
         alone=found.ranking.teaches and not found.explored.passages,
+        collapse_duplicates=plan.collapses,
     )
+
+
+def _duplicates(found: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
+    """Passage -> those that it stands for, in id order."""
+    held: dict[int, list[DuplicateAnswer]] = {}
+    for duplicate, passage in sorted(found.ranking.standing.items()):
+        if duplicate in found.passages:
+            stored = found.passages[duplicate]
+            held.setdefault(passage, []).append(DuplicateAnswer(stored.external_id, stored.title, stored.metadata))
+    return held
 
 
 def timings(found: RetrievalResult) -> Timings:
@@ -71,6 +90,7 @@ def trace(found: RetrievalResult) -> Trace:
         _recall_trace(walk),
         _hop_traces(walk, found.plan.focus.policy),
         enough=None if found.ranking.enough is None else _enough_trace(found.ranking.enough),
+        collapsed=len(found.ranking.standing) if found.plan.collapses else None,
     )
 
 
@@ -108,7 +128,11 @@ def _supporting(walk: Walk) -> _Supporting:
 
 
 def _passage(
-    stored: StoredPassage, score: float, supporting: _Supporting, sentences: Sequence[StoredSentence] | None
+    stored: StoredPassage,
+    score: float,
+    supporting: _Supporting,
+    sentences: Sequence[StoredSentence] | None,
+    duplicates: list[DuplicateAnswer],
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
@@ -127,6 +151,7 @@ def _passage(
             )
             for identity, position, text in sorted(shown, key=lambda row: row[1])
         ],
+        duplicates=duplicates,
     )
 
 

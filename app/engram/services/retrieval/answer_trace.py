@@ -211,6 +211,7 @@ class Trace:
     """How an answer came about.
 
     ``passages`` is None where the query did not ask for a trace, ``enough`` where features do not rank.
+    ``collapsed`` counts the candidates that are left out as duplicates; None where none would be.
     """
 
     time_constraint: str | None
@@ -219,3 +220,4 @@ class Trace:
     hops: list[HopTrace]
     passages: list[PassageTrace] | None = None
     enough: EnoughTrace | None = None
+    collapsed: int | None = None

@@ -1,7 +1,7 @@
 """The passages of one query in order: as published, or by features whose weights are a belief."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from engram.core.ranking import passage_scores, propagation, ranking_weights, sufficiency
 from engram.core.ranking.complementarity import CandidatePool
+from engram.core.ranking.duplicates import merged
 from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.retrieval.answer_sufficiency import Enough, enough
+from engram.services.retrieval.collapse import stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
@@ -48,6 +50,7 @@ class PassageRanking:
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         weight_events: verdicts in the weights that it was ranked by.
         enough: whether it is, before recall; None where features do not rank.
+        standing: passage that is left out -> the one with nearly its text that stands for it.
     """
 
     best: list[tuple[int, float]]
@@ -60,6 +63,7 @@ class PassageRanking:
     beyond: Sequence[tuple[int, float]] = ()
     weight_events: int = 0
     enough: Enough | None = None
+    standing: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def ordered(self) -> list[tuple[int, float]]:
@@ -100,8 +104,10 @@ def rank(
     """
     top_k = plan.query.top_k
     if plan.served.strategy != "graph":
-        ordered = search(reader, plan.focus, plan.served.strategy, plan.terms, depth, plan.limits, known)
-        return PassageRanking(ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:])
+        ordered, standing = _searched(reader, plan, depth, known)
+        return PassageRanking(
+            ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:], standing=standing
+        )
     if plan.profile.by_features:
         return _by_features(reader, plan, walk, prior, known)
     bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
@@ -110,8 +116,35 @@ def rank(
     near = passages_by_key.nearest_passages(reader, plan.focus, top_k, plan.limits, touched, known(top_k))
     similarities = {passage: key.similarity for passage, key in near.items()}
     scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
-    ordered = passage_scores.best(scores, len(scores))
-    return PassageRanking(ordered[:top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[top_k:])
+    ordered, standing = _collapsed(reader, plan, passage_scores.best(scores, len(scores)))
+    return PassageRanking(
+        ordered[:top_k],
+        *_NO_FEATURES,
+        recalled=bool(walk.priors),
+        beyond=ordered[top_k:],
+        standing=standing,
+    )
+
+
+def _searched(
+    reader: Reader, plan: QueryPlan, depth: int, known: Known
+) -> tuple[list[tuple[int, float]], Mapping[int, int]]:
+    """The ``depth`` best distinct passages of a search, and which duplicates they stand for."""
+    limit = 2 * depth if plan.collapses else depth
+    while True:
+        found = search(reader, plan.focus, plan.served.strategy, plan.terms, limit, plan.limits, known)
+        ordered, standing = _collapsed(reader, plan, found)
+        if len(ordered) >= depth or len(found) < limit:
+            return ordered[:depth], standing
+        limit *= 2
+
+
+def _collapsed(
+    reader: Reader, plan: QueryPlan, ordered: list[tuple[int, float]]
+) -> tuple[list[tuple[int, float]], Mapping[int, int]]:
+    """Ranked passages without duplicates, and which passage stands for each of these."""
+    standing = stand_ins(reader, plan, [passage for passage, _ in ordered])
+    return [pair for pair in ordered if pair[0] not in standing], standing
 
 
 def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known) -> PassageRanking:
@@ -119,6 +152,12 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
     found = _candidates(reader, plan, walk, known)
     titles = [_names(title) for title in found.titles]
     first = _first_look(reader, plan, walk, found, titles)
+    values = first @ prior.first
+    standing = stand_ins(reader, plan, found.ids[np.lexsort((found.ids, -values))].tolist())
+    if standing:
+        found = found.without(standing)
+        titles = [_names(title) for title in found.titles]
+        first = _first_look(reader, plan, walk, found, titles, standing)
     taught = list(prior.of_answers) if plan.focus.use_memory else []
     look = look_again(reader, plan, walk, found, titles, first @ prior.first, taught)
     features = passage_scores.with_second_look(first, look.pool, prior.first)
@@ -134,7 +173,8 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
     reach = float(np.ptp(values)) if len(values) else 0.0
     for sentence, lift in lifts(walk.priors).items():
         if sentence in walk.evidence:
-            passage = walk.evidence[sentence].passage_id
+            holder = walk.evidence[sentence].passage_id
+            passage = standing.get(holder, holder)
             scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
     ordered = passage_scores.best(scores, len(scores))
     return PassageRanking(
@@ -148,6 +188,7 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
         beyond=ordered[top_k:],
         weight_events=events,
         enough=judged,
+        standing=standing,
     )
 
 
@@ -172,9 +213,14 @@ def _names(title: str | None) -> Sequence[str]:
 
 
 def _first_look(
-    reader: Reader, plan: QueryPlan, walk: Walk, found: CandidatePassages, titles: Sequence[Sequence[str]]
+    reader: Reader,
+    plan: QueryPlan,
+    walk: Walk,
+    found: CandidatePassages,
+    titles: Sequence[Sequence[str]],
+    standing: Mapping[int, int] | None = None,
 ) -> NDArray[np.float64]:
-    """What each candidate is by itself, (n, len(FIRST_LOOK))."""
+    """What each candidate is by itself, (n, len(FIRST_LOOK)); ``standing`` as of ``PassageRanking``."""
     length = max(sum(plan.terms.values()), 1)
     ids = found.ids.tolist()
     called: dict[str, list[int]] = {}
@@ -185,7 +231,7 @@ def _first_look(
         dict(zip(ids, found.similarity.tolist(), strict=True)),
         dict(zip(ids, (found.words.score / length).tolist(), strict=True)),
         passages_by_key.timely_passages(reader, plan.focus, ids),
-        [_reach(hop, called) for hop in walk.hops],
+        [merged(_reach(hop, called), standing or {}) for hop in walk.hops],
     )
     return features
 

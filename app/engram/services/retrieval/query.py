@@ -46,6 +46,8 @@ class Query:
         pool: sentences that the first hop reaches whatever it starts from: what a session has found so far.
         lacking: whose gaps passages are looked for in besides.
         walk: that this one resumes: the first hop starts from where it would have gone on as well.
+        collapse_duplicates: whether passages with nearly the text of a better one are left out; None for the
+            profile's default.
     """
 
     text: str
@@ -66,3 +68,4 @@ class Query:
     pool: Sequence[int] = ()
     lacking: GapQuery | None = None
     walk: Walk | None = None
+    collapse_duplicates: bool | None = None

@@ -87,6 +87,7 @@ class QueryPlan:
         unknown: of these, those that no entity is called like -> embedding, (d,).
         constraint: the time that the question names, or was given.
         terms: what is matched word for word: term -> weight > 0.
+        collapses: whether duplicates of a better passage are left out.
     """
 
     query: Query
@@ -103,6 +104,7 @@ class QueryPlan:
     analyse_ms: float
     embed_ms: float
     warnings: tuple[Fallback, ...] = ()
+    collapses: bool = False
 
     @property
     def collection(self) -> Collection:
@@ -130,6 +132,7 @@ class QueryPlanner:
 
     Attributes:
         llm_times: whether times are looked for by the endpoint.
+        collapse_duplicates: whether duplicates are collapsed where neither query nor profile says otherwise.
     """
 
     encoder: Encoder
@@ -138,6 +141,7 @@ class QueryPlanner:
     recall_gate: float
     llm: Llm | None = None
     llm_times: bool = False
+    collapse_duplicates: bool = True
 
     def plan(self, query: Query, served: ServingMode | None = None) -> QueryPlan:
         """The query as it is ``served``; by default as it was asked.
@@ -188,6 +192,7 @@ class QueryPlanner:
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
+            collapses=self._collapses(query, served),
         )
 
     def again(self, plan: QueryPlan, collection: Collection) -> QueryPlan:
@@ -213,6 +218,11 @@ class QueryPlanner:
             unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
+
+    def _collapses(self, query: Query, served: ServingMode) -> bool:
+        if query.collapse_duplicates is not None:
+            return query.collapse_duplicates
+        return self.collapse_duplicates and served.profile.collapses
 
     def _sufficiency(self, query: Query, served: ServingMode) -> Sufficiency:
         walks, told = served.strategy == "graph", served.strategy == "graph" and served.profile.by_features

@@ -36,7 +36,7 @@ class RetrievalResult:
     Attributes:
         entities: that its mentions were aligned to.
         explored: what its answer shows.
-        passages: of these, and of the pool, as they can be read.
+        passages: of these, of their duplicates and of the pool, as they can be read.
         sentences: passage -> all its sentences, if the query asked for them.
     """
 
@@ -227,6 +227,7 @@ class RetrieveService:
     ) -> RetrievalResult:
         explored = explore(reader, plan, ranking)
         shown = [passage for passage, _ in explored.best]
+        duplicates = {one for one, passage in ranking.standing.items() if passage in shown}
         sentences: dict[int, list[StoredSentence]] = {}
         if "sentences" in plan.query.include:
             for sentence in passages.sentences_of(reader, plan.collection.id, shown):
@@ -237,7 +238,7 @@ class RetrieveService:
             walk=walk,
             ranking=ranking,
             explored=explored,
-            passages=passages.by_id(reader, plan.collection.id, sorted({*shown, *ranking.pooled})),
+            passages=passages.by_id(reader, plan.collection.id, sorted({*shown, *duplicates, *ranking.pooled})),
             sentences=sentences,
             search_ms=milliseconds(began, time.perf_counter()),
         )

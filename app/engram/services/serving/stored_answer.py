@@ -17,6 +17,7 @@ from engram.core.ranking import sufficiency
 from engram.services.retrieval.answer import Answer, PassageAnswer
 from engram.services.retrieval.answer_trace import Cause, HopTrace, PassageTrace, Trace
 from engram.services.retrieval.graph_walk import WalkHop
+from engram.services.retrieval.passage_ranking import PassageRanking
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
@@ -24,7 +25,7 @@ from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows
 from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import EpisodeRow, StoredEpisode
+from engram.storage.retrieval.episodes import COLLAPSED, EpisodeRow, StoredEpisode
 
 
 def kept(found: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
@@ -60,8 +61,10 @@ def kept(found: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
             "enough": answer.enough,
             "insufficient": answer.insufficient,
             "timings": _json(answer.timings),
-            "passages": [_passage(hit) for hit in answer.passages],
-        },
+            "collapse_duplicates": answer.collapse_duplicates,
+            "passages": [_passage(hit, ids) for hit in answer.passages],
+        }
+        | _collapsed(ranking),
         trace={
             "time_constraint": trace.time_constraint,
             "entities": [_without(_json(entity), "name") for entity in trace.entities],
@@ -72,6 +75,7 @@ def kept(found: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
             "hops": [_hop(*pair) for pair in zip(trace.hops, found.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
             "enough": None if trace.enough is None else _json(trace.enough),
+            "collapsed": trace.collapsed,
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
@@ -91,9 +95,16 @@ def _taught(found: RetrievalResult) -> NDArray[np.float32] | None:
     return ranking.enough.features.astype(np.float32)
 
 
-def _passage(hit: PassageAnswer) -> dict[str, Any]:
+def _collapsed(ranking: PassageRanking) -> dict[str, Any]:
+    """Each duplicate that is left out, as text, and the passage that stands for it; nothing where there is none."""
+    held = {str(duplicate): passage for duplicate, passage in ranking.standing.items()}
+    return {COLLAPSED: held} if held else {}
+
+
+def _passage(hit: PassageAnswer, ids: Mapping[str, int]) -> dict[str, Any]:
     """As ``shown`` has it in the same place."""
-    return {
+    duplicates = [ids[duplicate.passage_id] for duplicate in hit.duplicates]
+    return ({"duplicates": duplicates} if duplicates else {}) | {
         "score": hit.score,
         "sentences": [
             {"sentence_id": sentence.sentence_id, "score": sentence.score, "hops": list(sentence.hops)}
@@ -177,8 +188,9 @@ class AnswerReading:
         self._sentences: Mapping[int, StoredSentence] = passages.sentences_by_id(reader, collection.id, sentences)
         of_sentences = {sentence.passage_id for sentence in self._sentences.values()}
         pooled = {row["completes"] for row in trace["passages"] or () if row["completes"] is not None}
+        duplicates = {one for hit in episode.answer["passages"] for one in hit.get("duplicates", ())}
         self._passages: Mapping[int, StoredPassage] = passages.by_id(
-            reader, collection.id, {*episode.shown, *of_sentences, *pooled}
+            reader, collection.id, {*episode.shown, *of_sentences, *pooled, *duplicates}
         )
         self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
         self._units = influence_rows.unit_texts(reader, collection.id, sorted(units)) if units else {}
@@ -190,7 +202,7 @@ class AnswerReading:
     def answer(self) -> dict[str, Any]:
         """What was answered, in the shape of an answer."""
         episode, said = self._episode, self._episode.answer
-        return _without(said, "passages") | {
+        return _without(said, "passages", COLLAPSED) | {
             "query_id": episode.id,
             "query": episode.question,
             "memory": episode.memory,
@@ -234,6 +246,11 @@ class AnswerReading:
             "metadata": passage.metadata,
             "score": hit["score"],
             "explored": explored,
+            "duplicates": [
+                {"passage_id": held.external_id, "title": held.title, "metadata": held.metadata}
+                for duplicate in hit.get("duplicates", ())
+                if (held := self._passages.get(duplicate)) is not None
+            ],
             "sentences": [
                 row | {"position": sentence.position, "text": sentence.text}
                 for row in self._standing(hit["sentences"])

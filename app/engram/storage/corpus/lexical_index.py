@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from engram.core.ranking.bm25 import K1, B
-from engram.storage.column_parameters import Numbers, floats
+from engram.storage.column_parameters import Numbers, floats, integers, received
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, each, wanted
@@ -168,6 +169,21 @@ def contributions(passages: str, *, evolved: bool) -> str:
                                - posting.base / (posting.base + norm.value))
         {_CORRECTIONS.format(chosen=chosen)}
     """
+
+
+def term_rows(
+    reader: Reader, collection_id: int, passages: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Passage and term of each term that one of the passages has by its base key, (n,) each."""
+    row = reader.row(
+        f"""
+        SELECT array_send(array_agg(held.passage_id)) AS passages, array_send(array_agg(term.id)) AS terms
+        FROM {WANTED} {each("lexical_passage held", "held.passage_id = wanted.id")}
+        CROSS JOIN unnest(held.term_ids) AS term(id)
+        """,
+        {"collection": collection_id, "ids": integers(passages)},
+    )
+    return received(row.passages, np.int64), received(row.terms, np.int64)
 
 
 def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:

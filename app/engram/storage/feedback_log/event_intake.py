@@ -10,6 +10,7 @@ from engram.storage.corpus.collection_lock import KEPT, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, stored
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
+from engram.storage.retrieval.episodes import COLLAPSED
 from engram.storage.row_lookups import THERE
 
 
@@ -36,7 +37,8 @@ def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[tuple[int,
     """Append events, in one statement; of each its collection and itself as it is stored.
 
     None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
-    not each of its sentences exists, or, of several events, its collection is held by somebody who may delete it.
+    not each of its sentences exists, one of them is of a duplicate that the answer left out, or, of several events,
+    its collection is held by somebody who may delete it.
     Keys are taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds
     none but earlier ones. The first verdict on a query copies what verdicts on it go by.
     """
@@ -81,6 +83,14 @@ def _accept(
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
                   WHERE named.n = given.n
                     AND (SELECT s.id FROM sentence s WHERE s.collection_id = {own} AND s.id = named.id) IS NULL
+              )
+              AND NOT EXISTS (
+                  SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
+                  WHERE named.n = given.n
+                    AND (SELECT e.answer -> '{COLLAPSED}' FROM episode e
+                         WHERE e.collection_id = {own} AND e.id = given.query)
+                        ? (SELECT s.passage_id::text FROM sentence s
+                           WHERE s.collection_id = {own} AND s.id = named.id)
               )
             ORDER BY c.id, given.principal, given.key, given.n
         ), event AS (

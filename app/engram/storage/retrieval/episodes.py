@@ -87,6 +87,8 @@ class StoredEpisode:
     created_at: datetime
 
 
+COLLAPSED = "collapsed"
+"""Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
 _SOON = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
 """Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
 statement of each query."""
@@ -189,6 +191,16 @@ def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UU
         {"collection": collection_id, "ids": list(ids)},
     )
     return {row.id: EpisodeAnswer(row.question, row.activated, row.shown) for row in rows}
+
+
+def standing(reader: Reader, collection_id: int, episode: UUID) -> dict[int, int]:
+    """Passage that an answer left out as a duplicate -> the one that stood for it."""
+    row = reader.row(
+        f"SELECT answer -> '{COLLAPSED}' AS held FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": episode},
+    )
+    held = {} if row is None or row.held is None else row.held
+    return {int(duplicate): passage for duplicate, passage in held.items()}
 
 
 def missing(episode: UUID) -> NotFoundError:

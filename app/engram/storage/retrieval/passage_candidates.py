@@ -45,6 +45,16 @@ class CandidatePassages:
     titles: Sequence[str | None]
     words: QuestionWords
 
+    def without(self, passages: Collected[int]) -> "CandidatePassages":
+        """The same without some of the passages."""
+        kept = ~np.isin(self.ids, list(passages))
+        return CandidatePassages(
+            ids=self.ids[kept],
+            similarity=self.similarity[kept],
+            titles=[self.titles[at] for at in np.flatnonzero(kept).tolist()],
+            words=QuestionWords(self.words.score[kept], self.words.weight, self.words.said[kept]),
+        )
+
 
 def find(
     reader: Reader,

@@ -1,0 +1,40 @@
+"""Near-duplicates among ranked passages: which passage stands for which."""
+
+from collections.abc import Sequence
+
+from engram.core.ranking import duplicates
+from engram.services.retrieval.query_plan import QueryPlan
+from engram.storage.corpus import lexical_index, passages
+from engram.storage.database import Reader
+
+LEADING = 100
+"""Passages that are compared at first, best first; their terms decide whose texts are read."""
+SPARE = 20
+"""Distinct passages beyond ``top_k`` that are to be among those compared."""
+
+
+def stand_ins(reader: Reader, plan: QueryPlan, ordered: Sequence[int]) -> dict[int, int]:
+    """Duplicate -> the better passage that stands for it, among the first of those given.
+
+    More of them are compared until ``top_k`` and some more are distinct.
+
+    Args:
+        ordered: passages, best first.
+    """
+    if not plan.collapses or len(ordered) < 2:
+        return {}
+    size = max(LEADING, 2 * plan.query.top_k)
+    while True:
+        found = _among(reader, plan.collection.id, ordered[:size])
+        if size >= len(ordered) or size - len(found) >= plan.query.top_k + SPARE:
+            return found
+        size *= 2
+
+
+def _among(reader: Reader, collection_id: int, ordered: Sequence[int]) -> dict[int, int]:
+    pairs = duplicates.alike(*lexical_index.term_rows(reader, collection_id, ordered))
+    if not pairs:
+        return {}
+    stored = passages.by_id(reader, collection_id, sorted({passage for pair in pairs for passage in pair}))
+    texts = {passage: f"{held.title or ''}\n{held.text}" for passage, held in stored.items()}
+    return duplicates.stand_ins(ordered, pairs, texts)
