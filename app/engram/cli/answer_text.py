@@ -37,6 +37,9 @@ def say_answer(answer: Mapping[str, Any]) -> None:
             say(f"     [{sentence['sentence_id']}] {sentence['text']}")
         if not passage["sentences"]:
             say(f"     {short(passage['text'], TEXT)}")
+        if passage["duplicates"]:
+            named = ", ".join(duplicate["passage_id"] for duplicate in passage["duplicates"])
+            say(f"     nearly the same text: {named}")
     if answer["trace"] is not None:
         _say_trace(answer["trace"])
 
@@ -51,6 +54,8 @@ def _say_trace(trace: Mapping[str, Any]) -> None:
                 f"{row['time_factor']:.3f} (normalised), recall {row['recall_prior']:.3f}, by {row['activated_by']}"
             )
             say_sentence_causes(row)
+    if trace["collapsed"]:
+        say(f"{counted(trace['collapsed'], 'candidate')} left out with nearly the text of a better one")
     say_passage_causes(trace["passages"])
     said = [*(LEGEND if trace["hops"] else ()), *((PASSAGE_LEGEND,) if trace["passages"] else ())]
     for line in said:

@@ -168,6 +168,13 @@ def query(
         Path | None, typer.Option(help="A file of expansions, as `engram expand --json` prints them.")
     ] = None,
     filters: FilterOption = None,
+    collapse_duplicates: Annotated[
+        bool | None,
+        typer.Option(
+            "--collapse-duplicates/--no-collapse-duplicates",
+            help="Leave out passages with nearly the text of a better one; the service's own setting by default.",
+        ),
+    ] = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Show why each sentence was selected, and which verdicts did what.")
     ] = False,
@@ -183,6 +190,7 @@ def query(
         "top_k": top_k,
         "unit": unit,
         "filter": as_filter(filters),
+        "collapse_duplicates": collapse_duplicates,
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }

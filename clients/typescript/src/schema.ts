@@ -1777,6 +1777,11 @@ export interface components {
             /** @description Absent: an arm of the collection's experiment, if it has one, else the defaults. */
             arm?: components["schemas"]["ArmIn"];
             /**
+             * Collapse Duplicates
+             * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
+             */
+            collapse_duplicates?: boolean | null;
+            /**
              * Collection
              * @default default
              */
@@ -2656,6 +2661,20 @@ export interface components {
             status_url: string;
         };
         /**
+         * DuplicateOut
+         * @description A passage that the answer leaves out, since another one has nearly its text.
+         */
+        DuplicateOut: {
+            /** Metadata */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** Passage Id */
+            passage_id: string;
+            /** Title */
+            title: string | null;
+        };
+        /**
          * EncoderOut
          * @description The encoder of a collection's vectors.
          */
@@ -2768,6 +2787,12 @@ export interface components {
              * @description The arm of the collection's experiment that answered; null: none was given.
              */
             arm?: string | null;
+            /**
+             * Collapse Duplicates
+             * @description Whether passages with nearly the text of a better one are left out.
+             * @default false
+             */
+            collapse_duplicates?: boolean;
             /** Collection */
             collection: string;
             /**
@@ -5020,6 +5045,11 @@ export interface components {
          */
         PassageHit: {
             /**
+             * Duplicates
+             * @description Passages with nearly its text, which it stands for. A verdict that names one of them counts for it.
+             */
+            duplicates?: components["schemas"]["DuplicateOut"][];
+            /**
              * Explored
              * @description Whether it is there by chance, from below the passages wanted.
              * @default false
@@ -5485,6 +5515,11 @@ export interface components {
             /** @description Absent: an arm of the collection's experiment, if it has one, else the defaults. */
             arm?: components["schemas"]["ArmIn"];
             /**
+             * Collapse Duplicates
+             * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
+             */
+            collapse_duplicates?: boolean | null;
+            /**
              * Collection
              * @default default
              */
@@ -5550,6 +5585,12 @@ export interface components {
              * @description The arm of the collection's experiment that answered; null: none was given.
              */
             arm?: string | null;
+            /**
+             * Collapse Duplicates
+             * @description Whether passages with nearly the text of a better one are left out.
+             * @default false
+             */
+            collapse_duplicates?: boolean;
             /** Collection */
             collection: string;
             /**
@@ -6658,6 +6699,11 @@ export interface components {
          * @description How the answer came about.
          */
         TraceOut: {
+            /**
+             * Collapsed
+             * @description Candidates that were left out as duplicates of better ones; null where none would be.
+             */
+            collapsed?: number | null;
             /** @description Null with profile 'paper', and with strategies other than 'graph'. */
             enough?: components["schemas"]["EnoughOut"] | null;
             /** Entities */

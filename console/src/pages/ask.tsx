@@ -228,8 +228,17 @@ function Passage({ passage, rank, before, fresh, cited, marks, mark }: PassagePr
             </li>
           ))}
         </ul>
+        {passage.duplicates && passage.duplicates.length > 0 && <Duplicates duplicates={passage.duplicates} />}
       </div>
     </article>
+  );
+}
+
+function Duplicates({ duplicates }: { duplicates: Schemas["DuplicateOut"][] }) {
+  return (
+    <p class="quiet">
+      Nearly the same text: {duplicates.map((one) => (one.title ? `${one.title} (${one.passage_id})` : one.passage_id)).join(", ")}
+    </p>
   );
 }
 

@@ -1,10 +1,12 @@
 """Which texts are near-duplicates. The cases were written before the rule."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.ranking.duplicates import is_duplicate
+from engram.core.ranking.duplicates import alike, is_duplicate, merged, stand_ins
+from engram.core.ranking.passage_scores import HopReach
 
 TEXT = (
     "Opening hours. The museum in Lisbon was founded in 1905 by Maria Costa. It shows 240 paintings and a broad "
@@ -91,3 +93,61 @@ def test_the_relation_is_symmetric(one: str, other: str) -> None:
 @given(st.lists(st.sampled_from("alpha beta gamma delta 7 Rome".split()), min_size=1, max_size=40))
 def test_layout_never_matters(words: list[str]) -> None:
     assert is_duplicate(" ".join(words), "\n".join(word.upper() for word in words) + " .")
+
+
+EMPTY = np.zeros(0, dtype=np.int64)
+
+
+def rows(held: dict[int, list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    pairs = [(passage, term) for passage, terms in held.items() for term in terms]
+    return tuple(np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True)) or (EMPTY, EMPTY)
+
+
+def test_passages_that_share_half_of_their_terms_are_compared() -> None:
+    held = {5: [1, 2, 3, 4], 3: [1, 2, 3, 9], 8: [1, 20, 21, 22], 9: [1, 2, 3, 4]}
+    # 3 and 5 share three of five terms; 8 shares one of seven.
+    assert alike(*rows(held)) == [(3, 5), (3, 9), (5, 9)]
+
+
+def test_nothing_is_compared_without_terms() -> None:
+    assert alike(*rows({})) == []
+
+
+def test_the_better_passage_stands_for_its_copies() -> None:
+    texts = {1: TEXT + FOOTER, 2: TEXT, 3: OTHER["year"], 4: TEXT.upper()}
+    pairs = [(one, other) for one in texts for other in texts if one < other]
+    assert stand_ins([4, 3, 2, 1], pairs, texts) == {2: 4, 1: 4}
+    assert stand_ins([3, 1, 2, 4], pairs, texts) == {2: 1, 4: 1}
+
+
+def test_a_passage_that_another_stands_for_stands_for_none() -> None:
+    words = [f"{first}{second}ing" for first in "bcdfg" for second in "aeioulmnrs"]
+    texts = {
+        0: " ".join(words),
+        1: " ".join([*words[:20], "plain", *words[21:]]),
+        2: " ".join([*words[:20], "plain", *words[21:30], "simple", *words[31:]]),
+    }
+    assert is_duplicate(texts[1], texts[2])
+    assert not is_duplicate(texts[0], texts[2])
+    assert stand_ins([0, 1, 2], [(0, 1), (1, 2), (0, 2)], texts) == {1: 0}
+
+
+def test_pairs_of_passages_that_are_not_ranked_or_gone_are_left_alone() -> None:
+    assert stand_ins([1], [(1, 2)], {1: TEXT, 2: TEXT}) == {}
+    assert stand_ins([1, 2], [(1, 2)], {1: TEXT}) == {}
+
+
+def test_a_copy_moves_no_passage_down() -> None:
+    reach = HopReach(
+        passage_ids=np.array([7, 5, 6, 7, 5]),
+        semantic=np.array([0.9, 0.9, 0.8, 0.5, 0.4]),
+        scores=np.array([5.0, 4.0, 3.0, 2.0, 1.0]),
+        titled={7: 0.25, 5: 0.5, 6: 1.0},
+    )
+    single = merged(reach, {7: 5})
+    # The best sentence is in both; the others differ.
+    assert single.passage_ids.tolist() == [5, 6, 5, 5]
+    assert single.semantic.tolist() == [0.9, 0.8, 0.5, 0.4]
+    assert single.scores.tolist() == [5.0, 3.0, 2.0, 1.0]
+    assert single.titled == {5: 0.5, 6: 1.0}
+    assert merged(reach, {}) is reach

@@ -122,7 +122,9 @@ def alike(passages: NDArray[np.int64], terms: NDArray[np.int64]) -> list[tuple[i
     held[np.searchsorted(ids, passages), terms % BUCKETS] = True
     bits = np.packbits(held, axis=1).view(np.uint64)
     sizes = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
-    shared = np.bitwise_count(bits[:, None] & bits).sum(axis=2, dtype=np.int64)
+    shared = np.zeros((len(ids), len(ids)), dtype=np.int64)
+    for column in bits.T:  # one by one: together they would take 256 bytes for each pair
+        shared += np.bitwise_count(column[:, None] & column)
     enough = shared >= LEAST_SHARED * (sizes[:, None] + sizes - shared)
     first, second = np.nonzero(np.triu(enough, 1))
     return list(zip(ids[first].tolist(), ids[second].tolist(), strict=True))

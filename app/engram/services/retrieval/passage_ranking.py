@@ -1,6 +1,6 @@
 """The passages of one query in order: as published, or by features whose weights are a belief."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.retrieval.answer_sufficiency import Enough, enough
-from engram.services.retrieval.collapse import stand_ins
+from engram.services.retrieval.collapse import SPARE, stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
@@ -33,6 +33,8 @@ GAP_PASSAGES = 10
 """Passages that are looked for in each gap."""
 RECORDED = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
+WIDEST = 1_000
+"""Nearest passages that are looked for at most to fill the places of duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,12 @@ class PassageRanking:
         return [*self.best, *self.beyond]
 
     @property
+    def ranks(self) -> dict[int, int]:
+        """Rank of each passage, from 1; a duplicate has that of the passage that stands for it."""
+        ranks = {passage: rank for rank, (passage, _) in enumerate(self.ordered, start=1)}
+        return ranks | {one: ranks[passage] for one, passage in self.standing.items() if passage in ranks}
+
+    @property
     def pooled(self) -> list[int]:
         """The passages of the pool, best first."""
         return [] if self.pool is None else self.candidates[self.pool.places].tolist()
@@ -104,7 +112,13 @@ def rank(
     """
     top_k = plan.query.top_k
     if plan.served.strategy != "graph":
-        ordered, standing = _searched(reader, plan, depth, known)
+        strategy = plan.served.strategy
+
+        def searched(limit: int) -> list[tuple[int, float]]:
+            return search(reader, plan.focus, strategy, plan.terms, limit, plan.limits, known)
+
+        ordered, standing = _filled(reader, plan, depth, searched)
+        ordered = ordered[:depth]
         return PassageRanking(
             ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:], standing=standing
         )
@@ -113,10 +127,14 @@ def rank(
     bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
     touched = {passage for bonus in bonuses for passage in bonus}
     touched.update(found.passage_id for found in walk.evidence.values())
-    near = passages_by_key.nearest_passages(reader, plan.focus, top_k, plan.limits, touched, known(top_k))
-    similarities = {passage: key.similarity for passage, key in near.items()}
-    scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
-    ordered, standing = _collapsed(reader, plan, passage_scores.best(scores, len(scores)))
+
+    def published(limit: int) -> list[tuple[int, float]]:
+        near = passages_by_key.nearest_passages(reader, plan.focus, limit, plan.limits, touched, known(limit))
+        similarities = {passage: key.similarity for passage, key in near.items()}
+        scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
+        return passage_scores.best(scores, len(scores))
+
+    ordered, standing = _filled(reader, plan, top_k, published)
     return PassageRanking(
         ordered[:top_k],
         *_NO_FEATURES,
@@ -126,38 +144,27 @@ def rank(
     )
 
 
-def _searched(
-    reader: Reader, plan: QueryPlan, depth: int, known: Known
+def _filled(
+    reader: Reader, plan: QueryPlan, wanted: int, ranked: Callable[[int], list[tuple[int, float]]]
 ) -> tuple[list[tuple[int, float]], Mapping[int, int]]:
-    """The ``depth`` best distinct passages of a search, and which duplicates they stand for."""
-    limit = 2 * depth if plan.collapses else depth
+    """Ranked passages without duplicates, ``wanted`` at least if there are so many, and what stands for which.
+
+    Args:
+        ranked: gives passages with their scores, best first, for a number of nearest passages.
+    """
+    limit, before = wanted, -1
     while True:
-        found = search(reader, plan.focus, plan.served.strategy, plan.terms, limit, plan.limits, known)
-        ordered, standing = _collapsed(reader, plan, found)
-        if len(ordered) >= depth or len(found) < limit:
-            return ordered[:depth], standing
-        limit *= 2
-
-
-def _collapsed(
-    reader: Reader, plan: QueryPlan, ordered: list[tuple[int, float]]
-) -> tuple[list[tuple[int, float]], Mapping[int, int]]:
-    """Ranked passages without duplicates, and which passage stands for each of these."""
-    standing = stand_ins(reader, plan, [passage for passage, _ in ordered])
-    return [pair for pair in ordered if pair[0] not in standing], standing
+        found = ranked(limit)
+        standing = stand_ins(reader, plan, [passage for passage, _ in found])
+        distinct = [pair for pair in found if pair[0] not in standing]
+        if not standing or len(distinct) >= wanted or len(found) <= before or limit >= WIDEST:
+            return distinct, standing
+        limit, before = 2 * limit, len(found)
 
 
 def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known) -> PassageRanking:
     profile, top_k = plan.profile, plan.query.top_k
-    found = _candidates(reader, plan, walk, known)
-    titles = [_names(title) for title in found.titles]
-    first = _first_look(reader, plan, walk, found, titles)
-    values = first @ prior.first
-    standing = stand_ins(reader, plan, found.ids[np.lexsort((found.ids, -values))].tolist())
-    if standing:
-        found = found.without(standing)
-        titles = [_names(title) for title in found.titles]
-        first = _first_look(reader, plan, walk, found, titles, standing)
+    found, titles, first, standing = _distinct(reader, plan, walk, prior, known)
     taught = list(prior.of_answers) if plan.focus.use_memory else []
     look = look_again(reader, plan, walk, found, titles, first @ prior.first, taught)
     features = passage_scores.with_second_look(first, look.pool, prior.first)
@@ -192,9 +199,33 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
     )
 
 
-def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known) -> CandidatePassages:
-    """What the walk reached and what either key is near to."""
-    wanted = max(plan.query.top_k, plan.profile.ranked_passages)
+def _distinct(
+    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known
+) -> tuple[CandidatePassages, Sequence[Sequence[str]], NDArray[np.float64], Mapping[int, int]]:
+    """Candidates without duplicates, the names in their titles, their first look, and what stands for which.
+
+    More passages are looked for where few of the nearest are distinct.
+    """
+    wanted, before = max(plan.query.top_k, plan.profile.ranked_passages), -1
+    while True:
+        found = _candidates(reader, plan, walk, known, wanted)
+        titles = [_names(title) for title in found.titles]
+        first = _first_look(reader, plan, walk, found, titles)
+        ordered = found.ids[np.lexsort((found.ids, -(first @ prior.first)))].tolist()
+        standing = stand_ins(reader, plan, ordered)
+        if not standing:
+            return found, titles, first, standing
+        distinct = len(ordered) - len(standing)
+        if distinct >= plan.query.top_k + SPARE or len(ordered) <= before or wanted >= WIDEST:
+            break
+        wanted, before = 2 * wanted, len(ordered)
+    found = found.without(standing)
+    titles = [_names(title) for title in found.titles]
+    return found, titles, _first_look(reader, plan, walk, found, titles, standing), standing
+
+
+def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, wanted: int) -> CandidatePassages:
+    """What the walk reached and what either key is near to, ``wanted`` passages by each."""
     touched = {found.passage_id for found in walk.evidence.values()}
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())

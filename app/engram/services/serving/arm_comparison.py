@@ -89,7 +89,8 @@ class CompareService:
         ]
         scores = [dict(found.ranking.ordered) for found in both]
         stored = {passage: held for found in both for passage, held in found.passages.items()}
-        first = {passage: min(place[passage] for place in places if passage in place) for passage in stored}
+        ranks = {passage: [place[passage] for place in places if passage in place] for passage in stored}
+        first = {passage: min(held) for passage, held in ranks.items() if held}  # a duplicate has no rank
         return ArmComparison(
             collection=a.scope.collection.name,
             query=a.text,

@@ -1,6 +1,6 @@
 """Asking a question from its plan to its episode: retrieve, explain where that is wanted, and remember."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from engram.services.explanations.verdict_influence import Influences
 from engram.services.retrieval import answer_presentation
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.answer_trace import Trace
+from engram.services.retrieval.passage_ranking import PassageRanking
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, ServingMode
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
@@ -148,14 +149,13 @@ class AskService:
             return found, answer_presentation.trace(found)
         alone = self._without_memory(plan) if plan.focus.use_memory else None
         with self._retrieve.on_snapshot(plan) as (reader, found):
-            ordered = found.ranking.ordered if alone is None else alone
-            plain = {passage: rank for rank, (passage, _) in enumerate(ordered, start=1)}
+            plain = (found.ranking if alone is None else alone).ranks
             with stage("explain"):
                 return found, self._influences.explained(reader, found, plain, answer_presentation.trace(found))
 
-    def _without_memory(self, plan: QueryPlan) -> Sequence[tuple[int, float]]:
+    def _without_memory(self, plan: QueryPlan) -> PassageRanking:
         wanted = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
-        return self._retrieve.find(plan.without_memory(wanted)).ranking.ordered
+        return self._retrieve.find(plan.without_memory(wanted)).ranking
 
 
 def _own(trace: Trace) -> Trace:

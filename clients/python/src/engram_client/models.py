@@ -349,6 +349,16 @@ class DocumentAccepted(Struct):
     status_url: str
 
 
+class DuplicateOut(Struct):
+    """
+    A passage that the answer leaves out, since another one has nearly its text.
+    """
+
+    metadata: dict[str, Any]
+    passage_id: str
+    title: str | None
+
+
 class EncoderOut(Struct):
     """
     The encoder of a collection's vectors.
@@ -2370,6 +2380,10 @@ class PassageHit(Struct):
     sentences: list[SentenceOut]
     text: str
     title: str | None
+    duplicates: list[DuplicateOut] | None = None
+    """
+    Passages with nearly its text, which it stands for. A verdict that names one of them counts for it.
+    """
     explored: bool = False
     """
     Whether it is there by chance, from below the passages wanted.
@@ -2558,6 +2572,10 @@ class TraceOut(Struct):
     hops: list[HopOut]
     recalled: list[RecallOut]
     time_constraint: str | None
+    collapsed: int | None = None
+    """
+    Candidates that were left out as duplicates of better ones; null where none would be.
+    """
     enough: EnoughOut | None = None
     """
     Null with profile 'paper', and with strategies other than 'graph'.
@@ -2607,6 +2625,10 @@ class EpisodeOut(Struct):
     arm: str | None = None
     """
     The arm of the collection's experiment that answered; null: none was given.
+    """
+    collapse_duplicates: bool = False
+    """
+    Whether passages with nearly the text of a better one are left out.
     """
     enough: float | None = None
     """
@@ -2659,6 +2681,10 @@ class QueryOut(Struct):
     arm: str | None = None
     """
     The arm of the collection's experiment that answered; null: none was given.
+    """
+    collapse_duplicates: bool = False
+    """
+    Whether passages with nearly the text of a better one are left out.
     """
     enough: float | None = None
     """

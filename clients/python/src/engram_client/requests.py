@@ -520,6 +520,10 @@ class QueryIn(TypedDict):
     """
     Absent: an arm of the collection's experiment, if it has one, else the defaults.
     """
+    collapse_duplicates: NotRequired[bool | None]
+    """
+    Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
+    """
     collection: NotRequired[str]
     expansions: NotRequired[list[ExpansionIn]]
     """
@@ -739,6 +743,10 @@ class AnswerIn(TypedDict):
     arm: NotRequired[ArmIn]
     """
     Absent: an arm of the collection's experiment, if it has one, else the defaults.
+    """
+    collapse_duplicates: NotRequired[bool | None]
+    """
+    Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
     """
     collection: NotRequired[str]
     expansions: NotRequired[list[ExpansionIn]]
