@@ -42,6 +42,8 @@ TEXTS = 1
 # Whether the vectors are still those that the question was embedded for; read with the names, if there are any.
 SPACE = 1
 FOUND = 1
+# The terms of the leading passages, by which near-duplicates are looked for; no texts where no two are alike.
+COMPARED = 1
 LOOK = 1
 
 
@@ -50,13 +52,13 @@ LOOK = 1
     [
         # What is recalled and the first hop are read with the names, and learned weights with the second look. Here
         # something is recalled, which joins the first hop: it is made again.
-        ({"profile": "default", "memory": "read"}, 3, OPENED + 3 * HOP + FOUND + LOOK + TEXTS),
-        ({"profile": "default", "memory": "off"}, 3, OPENED + 2 * HOP + FOUND + LOOK + TEXTS),
+        ({"profile": "default", "memory": "read"}, 3, OPENED + 3 * HOP + FOUND + COMPARED + LOOK + TEXTS),
+        ({"profile": "default", "memory": "off"}, 3, OPENED + 2 * HOP + FOUND + COMPARED + LOOK + TEXTS),
         ({"profile": "paper", "memory": "read"}, 3, OPENED + 2 * HOP + KEYS + TEXTS),
         ({"profile": "paper", "memory": "off"}, 3, OPENED + 2 * HOP + KEYS + TEXTS),
-        ({"strategy": "dense"}, 0, SPACE + KEYS + TEXTS),
-        ({"strategy": "lexical"}, 0, SPACE + TERMS + TEXTS),
-        ({"strategy": "hybrid"}, 0, SPACE + KEYS + TERMS + TEXTS),
+        ({"strategy": "dense"}, 0, SPACE + KEYS + COMPARED + TEXTS),
+        ({"strategy": "lexical"}, 0, SPACE + TERMS + COMPARED + TEXTS),
+        ({"strategy": "hybrid"}, 0, SPACE + KEYS + TERMS + COMPARED + TEXTS),
     ],
 )
 def test_a_question_takes_one_connection_to_read_and_one_to_write(
@@ -69,8 +71,12 @@ def test_a_question_takes_one_connection_to_read_and_one_to_write(
     assert written == ["INSERT"]
 
 
-def test_a_question_of_three_hops_that_nothing_is_recalled_for_takes_eight(http: TestClient, curie: str) -> None:
-    assert asked(http, curie).statements == SCOPE + OPENED + 2 * HOP + FOUND + LOOK + TEXTS + 1 == 8
+def test_a_question_of_three_hops_that_nothing_is_recalled_for_takes_nine(http: TestClient, curie: str) -> None:
+    assert asked(http, curie).statements == SCOPE + OPENED + 2 * HOP + FOUND + COMPARED + LOOK + TEXTS + 1 == 9
+
+
+def test_one_less_is_sent_where_copies_are_shown(http: TestClient, curie: str) -> None:
+    assert asked(http, curie, collapse_duplicates=False).statements == 8
 
 
 def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: TestClient, taught: str) -> None:
@@ -82,7 +88,7 @@ def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: T
     assert len(read) == len(known.connections[1]) - left + 2, "the two names' nearest entities"
 
 
-@pytest.mark.parametrize(("strategy", "statements"), [("dense", 5), ("lexical", 5), ("hybrid", 6)])
+@pytest.mark.parametrize(("strategy", "statements"), [("dense", 6), ("lexical", 6), ("hybrid", 7)])
 @pytest.mark.parametrize("memory", ["off", "read"])
 def test_plain_search_sends_as_much_with_memory_as_without(
     http: TestClient, taught: str, strategy: str, memory: str, statements: int

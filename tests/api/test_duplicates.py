@@ -1,0 +1,97 @@
+"""Near-duplicates over HTTP: the parameter, the setting, and the answer read again."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.runtime.container import Application, Servers
+from tests.conftest import CURIE, Ingest
+from tests.support.databases import application_on
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture
+def doubled(ingest: Ingest, curie: str) -> str:
+    """The five linked passages and a copy of each."""
+    ingest(*({**passage, "id": f"{passage['id']}-copy", "metadata": {"copy": True}} for passage in CURIE))
+    return curie
+
+
+def ask(http: TestClient, collection: str, **more: Any) -> dict[str, Any]:
+    response = http.post("/query", json={"collection": collection, "query": QUESTION, "top_k": 10} | more)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def test_an_answer_names_what_it_left_out(http: TestClient, doubled: str) -> None:
+    answer = ask(http, doubled, include=["trace"])
+    assert answer["collapse_duplicates"] is True
+    assert answer["trace"]["collapsed"] == len(answer["passages"]) == 5
+    for hit in answer["passages"]:
+        [duplicate] = hit["duplicates"]
+        assert duplicate == {
+            "passage_id": f"{hit['passage_id']}-copy",
+            "title": hit["title"],
+            "metadata": {"copy": True},
+        }
+
+
+def test_a_query_may_have_copies_shown(http: TestClient, doubled: str) -> None:
+    answer = ask(http, doubled, collapse_duplicates=False, include=["trace"])
+    assert answer["collapse_duplicates"] is False
+    assert answer["trace"]["collapsed"] is None
+    assert [hit["duplicates"] for hit in answer["passages"]] == [[]] * 10
+
+
+def test_only_true_false_and_null_are_taken(http: TestClient, doubled: str) -> None:
+    for value in ("true", 1):
+        body = {"collection": doubled, "query": QUESTION, "collapse_duplicates": value}
+        assert http.post("/query", json=body).status_code == 422
+    assert ask(http, doubled, collapse_duplicates=None)["collapse_duplicates"] is True
+
+
+def test_an_answer_read_again_names_the_same(http: TestClient, doubled: str) -> None:
+    answer = ask(http, doubled)
+    again = http.get(f"/queries/{answer['query_id']}", params={"collection": doubled}).json()
+    assert again["passages"] == answer["passages"]
+    assert (again["collapse_duplicates"], again["trace"]["collapsed"]) == (True, 5)
+
+
+def test_a_duplicate_that_is_deleted_is_named_no_more(http: TestClient, doubled: str) -> None:
+    answer = ask(http, doubled)
+    first = answer["passages"][0]
+    [duplicate] = first["duplicates"]
+    assert http.delete(f"/collections/{doubled}/passages/{duplicate['passage_id']}").status_code < 300
+    again = http.get(f"/queries/{answer['query_id']}", params={"collection": doubled}).json()
+    assert again["passages"][0] == first | {"duplicates": []}
+
+
+def test_the_setting_is_for_queries_that_do_not_say(
+    settings: Settings, addresses: Servers, application: Application, doubled: str
+) -> None:
+    shown = settings.model_copy(update={"collapse_duplicates": False})
+    with application_on(addresses, shown, application) as services, TestClient(create_app(services)) as http:
+        assert len(ask(http, doubled)["passages"]) == 10
+        assert len(ask(http, doubled, collapse_duplicates=True)["passages"]) == 5
+
+
+def test_a_verdict_on_a_duplicate_is_on_what_was_shown(http: TestClient, doubled: str) -> None:
+    answer = ask(http, doubled, include=["sentences"])
+    hit = next(hit for hit in answer["passages"] if hit["passage_id"] == "curie")
+    body = {
+        "query_id": answer["query_id"],
+        "collection": doubled,
+        "judge": "tester",
+        "supporting": [{"passage_id": "curie-copy", "text": hit["sentences"][0]["text"]}],
+        "wait": True,
+    }
+    response = http.post("/feedback", json=body, headers={"Idempotency-Key": "on a duplicate"})
+    assert response.status_code in {200, 201, 202}, response.text
+    where = {"collection": doubled}
+    event = http.get(f"/feedback/{response.json()['feedback_id']}", params=where).json()
+    assert event["verdict"]["supports"] == [hit["sentences"][0]["sentence_id"]]
