@@ -1999,49 +1999,6 @@ export interface components {
             tokens?: number;
         };
         /**
-         * CauseOut
-         * @description Something that was said, and what it did to a fact.
-         */
-        CauseOut: {
-            /**
-             * At
-             * Format: date-time
-             */
-            at: string;
-            /**
-             * Belief
-             * @description After it.
-             */
-            belief: number;
-            /**
-             * By
-             * @description The source or judge; null: a passage.
-             */
-            by: string | null;
-            /** Event Id */
-            event_id: number | null;
-            /** Gain */
-            gain: number;
-            /**
-             * Kind
-             * @description source, confirm, contradict, or change: a passage says something no more.
-             */
-            kind: string;
-            /**
-             * Of Fact
-             * @description The fact that it was said of: this one, or one that bears on it.
-             */
-            of_fact: number;
-            /** Passage Id */
-            passage_id: string | null;
-            /** Perplexity */
-            perplexity: number;
-            /** Supports */
-            supports: boolean;
-            /** Text */
-            text: string | null;
-        };
-        /**
          * ChangeOut
          * @description What the event did to one state: a sentence's task or time memory, or its support for the question.
          */
@@ -3146,6 +3103,49 @@ export interface components {
             slots: number;
         };
         /**
+         * FactCauseOut
+         * @description Something that was said, and what it did to a fact.
+         */
+        FactCauseOut: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Belief
+             * @description After it.
+             */
+            belief: number;
+            /**
+             * By
+             * @description The source or judge; null: a passage.
+             */
+            by: string | null;
+            /** Event Id */
+            event_id: number | null;
+            /** Gain */
+            gain: number;
+            /**
+             * Kind
+             * @description source, confirm, contradict, or change: a passage says something no more.
+             */
+            kind: string;
+            /**
+             * Of Fact
+             * @description The fact that it was said of: this one, or one that bears on it.
+             */
+            of_fact: number;
+            /** Passage Id */
+            passage_id: string | null;
+            /** Perplexity */
+            perplexity: number;
+            /** Supports */
+            supports: boolean;
+            /** Text */
+            text: string | null;
+        };
+        /**
          * FactChangeOut
          * @description What is believed of a fact before and after.
          */
@@ -3205,7 +3205,7 @@ export interface components {
              */
             held_until: string | null;
             /** History */
-            history: components["schemas"]["CauseOut"][];
+            history: components["schemas"]["FactCauseOut"][];
             /**
              * Learned At
              * Format: date-time
@@ -5716,10 +5716,10 @@ export interface components {
             tenant: string;
         };
         /**
-         * Readiness
+         * ReadinessOut
          * @description What the process depends on, and who works on what waits.
          */
-        Readiness: {
+        ReadinessOut: {
             /**
              * Disk Free Bytes
              * @description Of the embedded Postgres's disk; null of another Postgres.
@@ -12535,7 +12535,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Readiness"];
+                    "application/json": components["schemas"]["ReadinessOut"];
                 };
             };
             /** @description Temporarily unavailable */

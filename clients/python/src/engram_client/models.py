@@ -127,36 +127,6 @@ class AddedTermOut(Struct):
     term: str
 
 
-class CauseOut(Struct):
-    """
-    Something that was said, and what it did to a fact.
-    """
-
-    at: str
-    belief: float
-    """
-    After it.
-    """
-    by: str | None
-    """
-    The source or judge; null: a passage.
-    """
-    event_id: int | None
-    gain: float
-    kind: str
-    """
-    source, confirm, contradict, or change: a passage says something no more.
-    """
-    of_fact: int
-    """
-    The fact that it was said of: this one, or one that bears on it.
-    """
-    passage_id: str | None
-    perplexity: float
-    supports: bool
-    text: str | None
-
-
 class ChangeOut(Struct):
     """
     What the event did to one state: a sentence's task or time memory, or its support for the question.
@@ -487,6 +457,36 @@ class ExplorationOut(Struct):
     slots: int
 
 
+class FactCauseOut(Struct):
+    """
+    Something that was said, and what it did to a fact.
+    """
+
+    at: str
+    belief: float
+    """
+    After it.
+    """
+    by: str | None
+    """
+    The source or judge; null: a passage.
+    """
+    event_id: int | None
+    gain: float
+    kind: str
+    """
+    source, confirm, contradict, or change: a passage says something no more.
+    """
+    of_fact: int
+    """
+    The fact that it was said of: this one, or one that bears on it.
+    """
+    passage_id: str | None
+    perplexity: float
+    supports: bool
+    text: str | None
+
+
 class FactChangeOut(Struct):
     """
     What is believed of a fact before and after.
@@ -530,7 +530,7 @@ class FactDetail(Struct):
     """
     The same, by what ended it since.
     """
-    history: list[CauseOut]
+    history: list[FactCauseOut]
     learned_at: str
     object: str
     object_entity_id: int | None
@@ -1319,7 +1319,7 @@ class QuotasOut(Struct):
     tenant: str
 
 
-class Readiness(Struct):
+class ReadinessOut(Struct):
     """
     What the process depends on, and who works on what waits.
     """
