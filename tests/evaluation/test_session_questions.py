@@ -1,9 +1,12 @@
-"""Forty questions in sessions: well-formed sub-questions, nothing lost, and an end that is said."""
+"""Eighty questions in sessions: well-formed sub-questions, nothing lost, and an end that is said."""
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -13,12 +16,15 @@ from engram.evaluation.dataset_files import DatasetError
 from engram.evaluation.harness import open_harness
 from engram.evaluation.session_questions import (
     FOLDER,
+    HALVES,
+    PARTS,
     CheckedQuestion,
+    CorpusName,
     QuestionOutcome,
     as_json,
     check,
+    corpora,
     load_questions,
-    manual,
     summaries,
 )
 from engram.runtime.container import Application
@@ -27,6 +33,8 @@ from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 from tests.support.command import Cli
 
+SETS = Path(__file__).parents[2] / "evaluation_sets"
+COLLECTIONS = {"sample": "session-check"}
 QUESTION_WORDS = {"who", "whom", "whose", "what", "which", "when", "where", "why", "how"}
 AUXILIARIES = {"is", "are", "was", "were", "do", "does", "did", "has", "have", "had"}
 PREPOSITIONS = {"in", "on", "at", "by", "for", "from", "with", "to", "of", "near", "as", "into"}
@@ -61,10 +69,10 @@ def faults(query: str, question: str, values: Sequence[str], names: Sequence[str
 @pytest.fixture(scope="module")
 def outcomes(application: Application, sample_dataset: Dataset) -> list[QuestionOutcome]:
     questions = load_questions()
-    corpora = {"sample": replace(sample_dataset, name="session-check"), "manual": manual(questions)}
+    datasets = corpora(questions, replace(sample_dataset, name="session-check"), SETS)
     return [
         outcome
-        for name, dataset in corpora.items()
+        for name, dataset in datasets.items()
         for outcome in check(
             open_harness(application, dataset, lambda *_: None),
             [one for one in questions if one.corpus == name],
@@ -77,14 +85,12 @@ def outcomes(application: Application, sample_dataset: Dataset) -> list[Question
 def sessions(
     application: Application, outcomes: list[QuestionOutcome], sample_dataset: Dataset
 ) -> list[SessionView]:
-    """Sessions on all forty questions and on the sample's own."""
-    scope = application.access.scope("evaluate-session-check")
-    texts = [one.text for one in sample_dataset.questions]
-    texts += [one.question.text for one in outcomes if one.question.corpus == "sample"]
-    shown = _asked(application, texts, "evaluate-session-check")
-    assert scope.collection.name == "evaluate-session-check"
-    manuals = [one.question.text for one in outcomes if one.question.corpus == "manual"]
-    return shown + _asked(application, manuals, "evaluate-manual")
+    """Sessions on all checked questions and on the sample's own."""
+    shown = _asked(application, [one.text for one in sample_dataset.questions], "evaluate-session-check")
+    for name in get_args(CorpusName):
+        texts = [one.question.text for one in outcomes if one.question.corpus == name]
+        shown += _asked(application, texts, f"evaluate-{COLLECTIONS.get(name, name)}")
+    return shown
 
 
 def _asked(application: Application, texts: Sequence[str], collection: str) -> list[SessionView]:
@@ -109,7 +115,7 @@ def test_every_sub_question_is_well_formed(application: Application, sessions: l
             for query in one.said["queries"]:
                 asked += 1
                 assert faults(query, question, values, names) == [], (question, query)
-    assert len(sessions) == 134
+    assert len(sessions) == 174
     assert asked > 0
 
 
@@ -124,9 +130,9 @@ def test_the_check_of_words_finds_what_used_to_be_asked() -> None:
 
 
 def test_sessions_lose_nothing_and_say_how_they_end(outcomes: list[QuestionOutcome]) -> None:
-    assert len(outcomes) == len(load_questions()) == 40
+    assert len(outcomes) == len(load_questions()) == 80
     whole = next(one for one in summaries(outcomes) if one.name == "all")
-    assert (whole.losses, whole.right + whole.wrong) == (0, 40)
+    assert (whole.losses, whole.right + whole.wrong) == (0, 80)
     assert {one.stop for one in outcomes} <= {"enough", "covered", "not_found"}
     kafka = next(one for one in outcomes if "Kafka" in one.question.text)
     assert (kafka.stop, kafka.is_right) == ("not_found", True)
@@ -139,6 +145,13 @@ def test_the_best_passages_are_the_first_querys_unless_another_tells(sessions: l
         assert len(set(first) - set(session.stored.ranked[:5])) <= len(telling - set(first))
 
 
+def test_each_corpus_has_ten_questions_to_develop_by_and_ten_that_are_kept_back() -> None:
+    counted = Counter((one.corpus, one.half) for one in load_questions())
+    assert counted == {(corpus, half): 10 for corpora in PARTS.values() for corpus in corpora for half in HALVES}
+    unanswerable = Counter((one.corpus, one.half) for one in load_questions() if not one.evidence)
+    assert all(unanswerable[corpus, half] == 5 for corpus in PARTS["second forty"] for half in HALVES)
+
+
 def test_ends_are_counted_by_half_corpus_and_kind() -> None:
     one, other = load_questions()[:2]
     found = QuestionOutcome(
@@ -149,7 +162,8 @@ def test_ends_are_counted_by_half_corpus_and_kind() -> None:
     )
     counted = {each.name: each for each in summaries([found, lost])}
     assert (counted["all"].gains, counted["all"].losses, counted["all"].right, counted["all"].wrong) == (1, 1, 1, 1)
-    assert "kept back" not in counted
+    assert counted["first forty, develop"] == replace(counted["develop"], name="first forty, develop")
+    assert not {"kept back", *(name for name in counted if name.startswith("second"))} & set(counted)
     assert [each["right"] for each in as_json([found, lost])["questions"]] == [True, False]
     absent = CheckedQuestion("x", "sample", "develop", "unanswerable", "?", (), "not_found")
     assert QuestionOutcome(absent, 0, 0, 0, "not_found", ()).is_right

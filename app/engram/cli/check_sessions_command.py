@@ -1,5 +1,6 @@
-"""``engram check-sessions``: forty questions whose right end is known, in sessions and by one query."""
+"""``engram check-sessions``: eighty questions whose right end is known, in sessions and by one query."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,14 +15,15 @@ def check_sessions(
     half: Annotated[
         str, typer.Option(help="develop, kept-back or both; rules are changed by looking at `develop` alone.")
     ] = "both",
+    sets: Annotated[
+        Path, typer.Option(help="Folder of the evaluation sets support_forum and project_docs.")
+    ] = Path("evaluation_sets"),
     details: Annotated[
         bool, typer.Option("--details", help="Also print each question's end and what its rounds asked.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
     """Count what sessions gain and lose against one query, and how often they end rightly."""
-    from pathlib import Path
-
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
     from engram.evaluation.harness import open_harness
@@ -30,8 +32,8 @@ def check_sessions(
         HALVES,
         QuestionOutcome,
         check,
+        corpora,
         load_questions,
-        manual,
         summaries,
     )
     from engram.evaluation.session_questions import as_json as all_of_it
@@ -41,10 +43,10 @@ def check_sessions(
         raise InvalidRequestError(f"--half is develop, kept-back or both, not {half!r}.")
     every = load_questions()
     chosen = [question for question in every if named in ("both", question.half)]
-    corpora = {"sample": load_dataset(Path("sample")), "manual": manual(every)}
+    datasets = corpora(every, load_dataset(Path("sample")), sets)
     outcomes: list[QuestionOutcome] = []
     with engine(Settings()) as (services, _), progress(err()) as bars:
-        for name, dataset in corpora.items():
+        for name, dataset in datasets.items():
             questions = [question for question in chosen if question.corpus == name]
             harness = open_harness(services, dataset, ticks(bars, f"{name}: ingest"))
             outcomes += check(harness, questions, steps(bars, name, len(questions)))

@@ -1,4 +1,4 @@
-"""Check sessions on forty questions whose evidence and right end are known.
+"""Check sessions on eighty questions whose evidence and right end are known.
 
 Each question is asked once by a single query and once by a session of planner ``pool`` without a language model.
 The check compares the first five passages of both, and the session's end with the right one.
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from engram.core.planning.session import Budget
-from engram.evaluation.dataset import Dataset, build
+from engram.evaluation.dataset import Dataset, build, load
 from engram.evaluation.dataset_files import DatasetError, json_lines, text_of
 from engram.evaluation.harness import Harness
 from engram.services.retrieval.query import Query
@@ -25,9 +25,14 @@ ROUNDS, SECONDS, PASSAGES = 3, 600.0, 100
 FOUND_STOPS: frozenset[str] = frozenset({"enough", "covered", "answered", "sufficient"})
 """Ends by which a session says that it has the evidence."""
 
-CorpusName = Literal["sample", "manual"]
+CorpusName = Literal["sample", "manual", "support_forum", "project_docs"]
 Half = Literal["develop", "kept back"]
 HALVES: tuple[Half, ...] = get_args(Half)
+PARTS: dict[str, tuple[CorpusName, ...]] = {
+    "first forty": ("sample", "manual"),
+    "second forty": ("support_forum", "project_docs"),
+}
+"""The questions in the order in which they were written, by their corpora."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class Summary:
 
 
 def load_questions(folder: Path = FOLDER) -> list[CheckedQuestion]:
-    """Read the forty questions.
+    """Read all questions.
 
     Raises:
         DatasetError: a line lacks a field or names an unknown half.
@@ -123,6 +128,21 @@ def manual(questions: Sequence[CheckedQuestion], folder: Path = FOLDER) -> Datas
     return build("manual", json_lines(folder / "manual.jsonl"), rows, labels)
 
 
+def corpora(questions: Sequence[CheckedQuestion], sample: Dataset, sets: Path) -> dict[CorpusName, Dataset]:
+    """Load the corpora of the questions.
+
+    Args:
+        sample: the sample corpus.
+        sets: the folder that holds the corpora of the second forty.
+
+    Raises:
+        DatasetError: a corpus is missing or cannot be read.
+    """
+    found: dict[CorpusName, Dataset] = {"sample": sample, "manual": manual(questions)}
+    found |= {name: load(sets / name) for name in PARTS["second forty"]}
+    return {name: dataset for name, dataset in found.items() if any(one.corpus == name for one in questions)}
+
+
 def check(
     harness: Harness, questions: Sequence[CheckedQuestion], step: Callable[[], None]
 ) -> list[QuestionOutcome]:
@@ -135,10 +155,12 @@ def check(
 
 
 def summaries(outcomes: Sequence[QuestionOutcome]) -> list[Summary]:
-    """Count gains, losses and right ends: of each half, of each corpus and kind, and of all."""
-    groups: dict[str, list[QuestionOutcome]] = {name: [] for name in (*HALVES, *get_args(CorpusName))}
+    """Count gains, losses and right ends: of each part and half, each half, each corpus and kind, and of all."""
+    groups: dict[str, list[QuestionOutcome]] = {f"{part}, {half}": [] for part in PARTS for half in HALVES}
+    groups |= {name: [] for name in (*HALVES, *get_args(CorpusName))}
     for one in outcomes:
-        for name in (one.question.half, one.question.corpus, one.question.kind):
+        part = next(name for name, corpora in PARTS.items() if one.question.corpus in corpora)
+        for name in (f"{part}, {one.question.half}", one.question.half, one.question.corpus, one.question.kind):
             groups.setdefault(name, []).append(one)
     groups["all"] = list(outcomes)
     return [_summary(name, members) for name, members in groups.items() if members]
