@@ -37,7 +37,7 @@ def test_a_session_asks_for_what_is_missing_until_nothing_is(
 ) -> None:
     session = start(http, curie, **STEPS)
 
-    assert (session["status"], session["stop_reason"], session["planner"]) == ("stopped", "covered", "pool")
+    assert (session["status"], session["stop_reason"], session["planner"]) == ("stopped", "found", "pool")
     first, second = session["rounds"]
     assert (first["queries"], first["gap"]) == ([CHAIN], None)
     assert second["queries"] == ["into which sea does the river that Warsaw lies on flow"]

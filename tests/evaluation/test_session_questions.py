@@ -133,7 +133,7 @@ def test_sessions_lose_nothing_and_say_how_they_end(outcomes: list[QuestionOutco
     assert len(outcomes) == len(load_questions()) == 80
     whole = next(one for one in summaries(outcomes) if one.name == "all")
     assert (whole.losses, whole.right + whole.wrong) == (0, 80)
-    assert {one.stop for one in outcomes} <= {"enough", "covered", "not_found"}
+    assert {one.stop for one in outcomes} <= {"enough", "found", "not_found"}
     kafka = next(one for one in outcomes if "Kafka" in one.question.text)
     assert (kafka.stop, kafka.is_right) == ("not_found", True)
 
@@ -157,9 +157,7 @@ def test_ends_are_counted_by_half_corpus_and_kind() -> None:
     found = QuestionOutcome(
         replace(one, right_stop="found"), query=1, session=2, read=len(one.evidence), stop="enough", queries=()
     )
-    lost = QuestionOutcome(
-        replace(other, right_stop="found"), query=2, session=1, read=0, stop="covered", queries=()
-    )
+    lost = QuestionOutcome(replace(other, right_stop="found"), query=2, session=1, read=0, stop="found", queries=())
     counted = {each.name: each for each in summaries([found, lost])}
     assert (counted["all"].gains, counted["all"].losses, counted["all"].right, counted["all"].wrong) == (1, 1, 1, 1)
     assert counted["first forty, develop"] == replace(counted["develop"], name="first forty, develop")

@@ -196,9 +196,9 @@ def test_killed_in_the_middle_of_a_session(
     done = killed_and_made_good(curie, session, *SESSION[step])
 
     read = application.sessions.read(scope, session)
-    assert (read.stored.status, read.stored.stop_reason) == ("stopped", "covered")
+    assert (read.stored.status, read.stored.stop_reason) == ("stopped", "found")
     assert [one.number for one in read.rounds] == [1, 2]
-    assert (done["created"], done["result"]) == (2, {"stop_reason": "covered"})
+    assert (done["created"], done["result"]) == (2, {"stop_reason": "found"})
     assert read.stored.cost["rounds"] == 2
     assert read.stored.cost["passages"] == len(read.passages) == 3
     straight = application.sessions.start(scope, new)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from engram.core.planning.answerable import has_answer, is_stated, missing_names
+from engram.core.planning.answerable import ReadSentence, has_answer, is_stated, missing_names, question_share
 from engram.core.planning.binding import BindingSentence
 from engram.core.planning.question_triples import triples
+from engram.core.ranking.coverage import content_words
 
 READ = [
     BindingSentence(1, "Edmund Hillary was a beekeeper from New Zealand.", (), "Edmund Hillary"),
@@ -13,8 +14,14 @@ READ = [
 ]
 
 
+def read(*told: tuple[int, BindingSentence]) -> list[ReadSentence]:
+    return [ReadSentence(key, one, content_words(f"{one.title or ''} {one.text}")) for key, one in told]
+
+
 def answerable(question: str, *names: str, enough: float | None = 0.9) -> bool:
-    return has_answer(question, triples(question, names), names, READ, enough)
+    sentences = read((1, READ[0]), (1, READ[1]), (2, READ[2]))
+    weights = dict.fromkeys(content_words(question), 1.0)
+    return has_answer(question, triples(question, names), names, sentences, weights, enough)
 
 
 def test_a_name_that_nothing_contains_is_not_found() -> None:
@@ -43,11 +50,37 @@ def test_a_relation_is_stated_by_a_sentence_about_its_subject(question: str, sta
     assert is_stated(question, triples(question, names), names, READ) is stated
 
 
-def test_where_all_is_named_coverage_and_enough_decide() -> None:
-    question = "Who led the expedition up Everest in 1953?"
+def test_where_all_is_named_the_share_that_was_read_and_enough_decide() -> None:
+    question = "Who led the expedition up Everest in 1953?"  # 4 words; led by John Hunt, in one sentence
     assert answerable(question, "Everest", enough=0.4)
     assert answerable(question, "Everest", enough=None)
     other = "Which beekeeper of the expedition wrote letters about glaciers, huts, dogs and boots?"
     assert not answerable(other, enough=0.4)
     assert answerable(other, enough=0.9)
-    assert not has_answer(other, [], [], [], None)
+    assert not has_answer(other, [], [], [], dict.fromkeys(content_words(other), 1.0), None)
+
+
+def test_words_scattered_over_passages_count_only_where_the_evidence_is_scattered() -> None:
+    sentences = read(
+        (1, BindingSentence(1, "The doctor checks a database.", ())),
+        (2, BindingSentence(2, "A command writes logs.", ())),
+    )
+    words = dict.fromkeys(("doctor", "command"), 1.0)
+    assert question_share("Which doctor has a command?", [], sentences, words) == (1 / 2 + 1 / 2) / 2
+    both = triples("Which is newer, Doctor or Command?", ["Doctor", "Command"])
+    assert question_share("Which is newer, Doctor or Command?", both, sentences, words) == (1 + 1 / 2) / 2
+
+
+def test_a_sentence_without_what_the_question_word_asks_for_does_not_count() -> None:
+    dated = BindingSentence(1, "The bridge was opened in 1932.", ())
+    vague = BindingSentence(2, "The bridge was opened with a parade.", ())
+    words = {"bridge": 1.0, "opened": 3.0}
+    question = "When was the bridge opened?"
+    assert question_share(question, [], read((1, dated)), words) == 1.0
+    assert question_share(question, [], read((1, vague)), words) == (1 + 0) / 2
+
+
+def test_rare_words_weigh_more() -> None:
+    sentences = read((1, BindingSentence(1, "How keys are kept on disk.", ())))
+    assert question_share("How are keys encrypted?", [], sentences, {"key": 1.0, "encrypted": 7.0}) == 1 / 8
+    assert question_share("What of it?", [], sentences, {}) == 1.0

@@ -157,7 +157,7 @@ def test_a_value_that_no_cited_sentence_states_stays_open(asking: Asking) -> Non
 def test_what_a_model_breaks_is_done_by_rules_and_said(asking: Asking, planner: str, broken: Any) -> None:
     model = refusing if broken is None else Model(**dict.fromkeys(Model.USES, broken))
     session = asking(model, planner)
-    assert (session.stored.status, session.stored.stop_reason) == ("stopped", "covered")
+    assert (session.stored.status, session.stored.stop_reason) == ("stopped", "found")
     assert [one.said["queries"] for one in session.rounds] == [
         [CHAIN],
         ["into which sea does the river that Warsaw lies on flow"],

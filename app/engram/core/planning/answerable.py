@@ -1,20 +1,37 @@
 """Tell whether what a session read can answer its question, for when no language model is asked."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from engram.core.answer_kinds import has_answer_kind
 from engram.core.planning.binding import BindingSentence, is_about, saying, stems
-from engram.core.planning.question_triples import ANSWER, QuestionTriple, compares
+from engram.core.planning.question_triples import ANSWER, QuestionTriple, compares, passed_through
 from engram.core.ranking.coverage import content_words
 
 LEAST = 0.5
-"""Least mean of coverage and the probability of enough from which on a corpus counts as having the answer."""
+"""Least mean of question share and the probability of enough from which on a corpus counts as having the answer."""
 MOST_WORDS = 3
 """Content words of a relation at most; a longer one is a question that was not taken apart."""
 # "Siberian region", "a Frenchwoman": these say a kind and name nothing that must be read.
 _KIND_OF = re.compile(r"\w+(?:an|ish|ese|ench|utch|woman|ander)s?")
 _HEAD = re.compile(r"(?:who|how) ([a-z\-]+)", re.IGNORECASE)
 _NO_HEAD = frozenset({"many", "much", "long", "often", "far", "became"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSentence:
+    """A sentence that was read.
+
+    Attributes:
+        passage_id: of its passage.
+        told: the sentence with its passage's title.
+        terms: stems of the sentence's and the title's words.
+    """
+
+    passage_id: int
+    told: BindingSentence
+    terms: Collection[str]
 
 
 def missing_names(question: str, names: Iterable[str], texts: Iterable[str]) -> list[str]:
@@ -47,25 +64,54 @@ def has_answer(
     question: str,
     triples: Sequence[QuestionTriple],
     names: Sequence[str],
-    read: Sequence[BindingSentence],
+    read: Sequence[ReadSentence],
+    weights: Mapping[str, float],
     enough: float | None,
 ) -> bool:
     """Whether what was read may hold the answer.
 
     Not if a name of the question is missing, or its relation is stated nowhere about its subject. Else it may if
-    the share of the question's words that was read and the probability of enough have a mean of ``LEAST`` or more.
+    the share of the question that was read and the probability of enough have a mean of ``LEAST`` or more.
 
     Args:
         names: in the question.
         read: all sentences that were read.
+        weights: term of the question -> how rare it is in the corpus, > 0.
         enough: probability that the best passages hold all evidence, in [0, 1]; None where it is not known.
     """
-    texts = [f"{one.title or ''} {one.text}" for one in read]
-    if missing_names(question, names, texts) or not is_stated(question, triples, names, read):
+    told = [one.told for one in read]
+    if missing_names(question, names, [f"{one.title or ''} {one.text}" for one in told]):
         return False
-    wanted = stems(question)
-    share = len(wanted & stems(" ".join(texts))) / len(wanted) if wanted else 1.0
-    return (share if enough is None else (share + enough) / 2) >= LEAST
+    if not is_stated(question, triples, names, told):
+        return False
+    if enough is None:
+        return _share(weights, [one.terms for one in read]) >= LEAST
+    return (question_share(question, triples, read, weights) + enough) / 2 >= LEAST
+
+
+def question_share(
+    question: str, triples: Sequence[QuestionTriple], read: Sequence[ReadSentence], weights: Mapping[str, float]
+) -> float:
+    """The share of the question's terms that was read, by weight, in [0, 1].
+
+    It is the mean of two shares: that of the best passage, and that of the best sentence which has what the
+    question word asks for. Words that are scattered over several passages tell nothing. Where the question compares
+    things or goes through an unknown, its evidence is scattered, so all passages count as one.
+    """
+    scattered = compares(triples) or passed_through(triples) > 0
+    passages: dict[int, list[Collection[str]]] = {}
+    for one in read:
+        passages.setdefault(0 if scattered else one.passage_id, []).append(one.terms)
+    by_passage = max((_share(weights, terms) for terms in passages.values()), default=0.0)
+    fitting = [one for one in read if has_answer_kind(question, one.told.text)]
+    by_sentence = max((_share(weights, [one.terms]) for one in fitting), default=0.0)
+    return (by_passage + by_sentence) / 2 if weights else 1.0
+
+
+def _share(weights: Mapping[str, float], texts: Iterable[Collection[str]]) -> float:
+    whole = sum(weights.values())
+    there = set[str]().union(*texts)
+    return sum(weight for term, weight in weights.items() if term in there) / whole if whole else 1.0
 
 
 def _is_kind(name: str, question: str) -> bool:

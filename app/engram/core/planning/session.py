@@ -19,6 +19,7 @@ classifier of RFM-RAG (``core.feedback_stop``); ``rounds``: nothing.
 StopReason = Literal[
     "enough",
     "covered",
+    "found",
     "answered",
     "sufficient",
     "not_found",
@@ -35,9 +36,9 @@ StopReason = Literal[
     "erased",
 ]
 """Why it stopped. ``enough``: the best passages hold all the evidence, by the learned sense of that. ``covered``:
-nothing is left to ask, and what was read tells most of what the question asks; by the rule of that name, the
-pool names every content word of the question. ``not_found``: nothing is left to ask, and what was read does not
-seem to have the answer. ``answered``: an LLM says that the pool answers the question. ``sufficient``: the
+by the rule of that name, the pool names every content word of the question. ``found``: nothing is left to ask, and
+what was read seems to have the answer. ``not_found``: nothing is left to ask, and what was read does not seem to
+have the answer. ``answered``: an LLM says that the pool answers the question. ``sufficient``: the
 published classifier says that the pool suffices. ``no_gap``: nothing is known to ask for. ``nothing_new``: a round
 found nothing that was not there. ``asked``: it did the rounds that its caller asked for. ``erased``: a passage that
 it had read was deleted. The rest are budgets that are spent, or what became of its job.

@@ -67,13 +67,19 @@ class _PoolKnowledge:
 
 @dataclass(frozen=True, slots=True)
 class _RoundAssessment:
-    """What a round's evidence comes to; ``query``: what to ask next, empty where nothing is to be."""
+    """What a round's evidence comes to.
+
+    Attributes:
+        query: what to ask next; empty where nothing is.
+        doubtful: whether the rules see no answer in what was read, however probable ``enough`` is.
+    """
 
     known: _PoolKnowledge
     bound: Sequence[Binding]
     query: str
     stop: StopReason | None
     warnings: Sequence[Fallback]
+    doubtful: bool = False
 
 
 class PoolPlanner:
@@ -97,10 +103,9 @@ class PoolPlanner:
         asked = [_asked(state, tools, text, gap, known)]
         sifted = SiftedSentences(*tools.curated(asked), [], [])
         known, bound = _bound(state, tools, known, asked)
-        stop = None
-        if _gap(state, known, {*asked_before, _plain(text)}) is None:
-            stop = _end(state, tools, known, asked)
-        return _step(state, gap, asked, sifted, _RoundAssessment(known, bound, "", stop, ()))
+        end = _end(state, tools, known, asked)
+        stop = end if _gap(state, known, {*asked_before, _plain(text)}) is None else None
+        return _step(state, gap, asked, sifted, _RoundAssessment(known, bound, "", stop, (), end == "not_found"))
 
     def _by_llm(self, state: SessionState, tools: StepTools, llm: Llm) -> SessionStep:
         """The same, where the model says what the question asks for, what is to be kept, what is settled and
@@ -112,7 +117,7 @@ class PoolPlanner:
         if state.rounds and gap is None:
             gap = _gap(state, known, {_plain(text) for text in state.queries})
             if gap is None:
-                return SessionStep(action=None, stop="no_gap" if known.missing else "covered")
+                return SessionStep(action=None, stop="no_gap" if known.missing else "found")
         text = state.question if gap is None else gap.text
         asked = [_asked(state, tools, text, gap, known)]
         sifted = sift(state, tools, asked, text, gap)
@@ -170,7 +175,7 @@ class PoolPlanner:
             warnings.append(Fallback("planned-by-rules", error.detail))
             known, bound = _bound(state, tools, known, asked)
         gap = _gap(state, known, before)
-        stop: StopReason | None = None if gap else "no_gap" if known.missing else "covered"
+        stop: StopReason | None = None if gap else "no_gap" if known.missing else "found"
         return _RoundAssessment(known, bound, "" if gap is None else gap.text, stop, warnings)
 
     def _known(self, state: SessionState, tools: StepTools) -> _PoolKnowledge:
@@ -206,7 +211,7 @@ def _step(
         enough=ordered.enough,
         covered=_covered(judged.known, ordered.covered),
         plan_state=judged.known.stored(),
-        stop=stops(state, ordered, judged.stop),
+        stop=stops(state, ordered, judged.stop, doubtful=judged.doubtful),
         warnings=[*sifted.warnings, *judged.warnings],
     )
 
@@ -238,12 +243,14 @@ def _end(
     Where a language model may go on (planner "auto"), only bound unknowns end it.
     """
     if tools.llm is not None:
-        return "covered" if known.bindings and not known.missing else None
+        return "found" if known.bindings and not known.missing else None
     enough = next((query.enough for query in asked if query.text == state.question), state.enough)
     if known.bindings and not known.missing:
         enough = None  # it is of the first query alone, and what binds was found beside it
-    read = tools.told([*state.read, *(passage.id for query in asked for passage in query.passages)])
-    return "covered" if has_answer(state.question, known.triples, known.names, read, enough) else "not_found"
+    read = tools.read_sentences([*state.read, *(passage.id for query in asked for passage in query.passages)])
+    weights = tools.term_weights(state.question)
+    answered = has_answer(state.question, known.triples, known.names, read, weights, enough)
+    return "found" if answered else "not_found"
 
 
 def _asked(state: SessionState, tools: StepTools, text: str, gap: Gap | None, known: _PoolKnowledge) -> AskedQuery:

@@ -29,7 +29,7 @@ from engram.storage.retrieval.episodes import EpisodeAnswer
 
 JUDGE = "session"
 """Who judges by a session's own conclusion; it has its caps like any other judge."""
-CONCLUSIVE = ("enough", "covered", "answered")
+CONCLUSIVE = ("enough", "covered", "found", "answered")
 """Ends from which a session's own conclusion may be drawn."""
 MOST_PARTS = 5
 """Parts of a question that become expansion units."""

@@ -58,11 +58,14 @@ def evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) -> list
     return sorted(ordered, key=lambda passage: passage not in holding)
 
 
-def stops(state: SessionState, ordered: OrderedPassages, by_planner: StopReason | None) -> StopReason | None:
+def stops(
+    state: SessionState, ordered: OrderedPassages, by_planner: StopReason | None, *, doubtful: bool = False
+) -> StopReason | None:
     """Whether the session's rule stops it after this round, and why.
 
     Args:
         by_planner: what the planner itself would stop by.
+        doubtful: whether the planner sees no answer in what was read; then it does not stop by ``enough``.
     """
     rule = state.asked.stop
     # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
@@ -74,7 +77,7 @@ def stops(state: SessionState, ordered: OrderedPassages, by_planner: StopReason 
         return "enough" if is_enough else None
     if rule == "covered":
         return "covered" if ordered.covered >= 1.0 else None
-    return "enough" if is_enough and by_planner in (None, "covered") else by_planner
+    return "enough" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
 
 
 def _shown(said: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:

@@ -210,6 +210,8 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
     }
     made = None
     enough = state.enough if step.enough is None else step.enough
+    if step.stop == "not_found":
+        enough = None  # it is a sense of how well passages answer, and cannot tell that none does
     covered = state.covered if step.covered is None else step.covered
     if step.action is not None:
         made = Round(

@@ -8,10 +8,13 @@ from typing import NoReturn
 from uuid import UUID
 
 from engram.context.errors import BudgetSpentError
+from engram.core.planning.answerable import ReadSentence
 from engram.core.planning.binding import BindingSentence
 from engram.core.planning.curation import curate
 from engram.core.planning.session import Budget, Cost, CurationCounts, Gap, PoolSentence, StopReason
+from engram.core.ranking.bm25 import inverse_document_frequency
 from engram.providers.language import Language, PassageText
+from engram.providers.language.lexical_terms import terms
 from engram.providers.llm import Llm, Usage
 from engram.services.auth.scope import Scope
 from engram.services.facts.grounding import StreamDocument
@@ -20,7 +23,7 @@ from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.query import GapQuery, Query
 from engram.services.serving.experiment_arms import ServingService
 from engram.services.sessions.session_state import SessionState
-from engram.storage.corpus import passages
+from engram.storage.corpus import lexical_index, passages
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Database
 
@@ -237,17 +240,30 @@ class StepTools:
         found = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
         return self.meter.reads(found)
 
-    def told(self, passage_ids: Iterable[int]) -> list[BindingSentence]:
+    def read_sentences(self, passage_ids: Iterable[int]) -> list[ReadSentence]:
         """All sentences of these passages with their titles, of those that there still are; names are left out."""
         wanted = sorted(set(passage_ids))
         with self._database.read() as reader:
             held = passages.by_id(reader, self.scope.collection.id, wanted)
             sentences = passages.sentences_of(reader, self.scope.collection.id, wanted)
+        titles = {key: passage.title for key, passage in held.items()}
         return [
-            BindingSentence(one.id, one.text, (), held[one.passage_id].title)
+            ReadSentence(
+                one.passage_id,
+                BindingSentence(one.id, one.text, (), titles[one.passage_id]),
+                frozenset(terms(f"{titles[one.passage_id] or ''} {one.text}")),
+            )
             for one in sentences
-            if one.passage_id in held
+            if one.passage_id in titles
         ]
+
+    def term_weights(self, text: str) -> dict[str, float]:
+        """Term of the text -> how rare it is in the collection, > 0."""
+        asked = sorted(set(terms(text)))
+        with self._database.read() as reader:
+            total, containing = lexical_index.passage_counts(reader, self.scope.collection, asked)
+        weights = inverse_document_frequency(total, [containing.get(term, 0) for term in asked])
+        return dict(zip(asked, weights.tolist(), strict=True))
 
     def document(self, passage: int) -> StreamDocument | None:
         """A passage that was read, as a document; None if it is gone."""
