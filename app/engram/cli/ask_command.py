@@ -18,7 +18,7 @@ from engram.cli.terminal import (
     say_json,
 )
 
-_ENDS = {"not_found": "not found here"}
+_ENDS = {"not_found": "not found here", "found": "evidence found"}
 """Words for stop reasons that need some."""
 
 

@@ -4757,7 +4757,7 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("enough" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
         };
         /**
          * MemoryPartOut
@@ -6443,7 +6443,7 @@ export interface components {
             created_at: string;
             /**
              * Enough
-             * @description Probability that the first five passages hold all the evidence.
+             * @description Probability that the first five passages hold all the evidence; null where it ended not_found.
              */
             enough: number | null;
             /**
@@ -6489,7 +6489,7 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("enough" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };

@@ -307,7 +307,9 @@ class SessionOut(BaseModel):
     evidence: list[EvidenceOut] = Field(description="The pool, in the order in which it came.")
     notes: list[NoteOut] = Field(description="The working memory.")
     rounds: list[RoundOut]
-    enough: float | None = Field(description="Probability that the first five passages hold all the evidence.")
+    enough: float | None = Field(
+        description="Probability that the first five passages hold all the evidence; null where it ended not_found."
+    )
     covered: float | None = Field(description="Share of what the question names and asks for that the pool has.")
     answer: ConclusionOut | None
     budget: dict[str, float]

@@ -949,6 +949,7 @@ class ListedSessionOut(Struct):
         Literal[
             "enough",
             "covered",
+            "found",
             "answered",
             "sufficient",
             "not_found",
@@ -2496,7 +2497,7 @@ class SessionOut(Struct):
     created_at: str
     enough: float | None
     """
-    Probability that the first five passages hold all the evidence.
+    Probability that the first five passages hold all the evidence; null where it ended not_found.
     """
     evidence: list[EvidenceOut]
     """
@@ -2525,6 +2526,7 @@ class SessionOut(Struct):
         Literal[
             "enough",
             "covered",
+            "found",
             "answered",
             "sufficient",
             "not_found",
