@@ -108,6 +108,7 @@ function Start() {
 const TONES: Record<string, string> = { running: "accent", failed: "bad" };
 
 function inWords(stopReason: string | null): string {
+  if (stopReason === "found") return "evidence found";
   return stopReason === "not_found" ? "not found here" : (stopReason ?? "").replaceAll("_", " ");
 }
 
@@ -200,7 +201,7 @@ function Follow({ id }: { id: string }) {
       </div>
       <div class="stack beside">
         <Panel title="Is it enough?">
-          <Gauge probability={session.enough} />
+          {session.stop_reason === "not_found" ? <p>Not found here: nothing that was read seems to have the answer.</p> : <Gauge probability={session.enough} />}
         </Panel>
         <Panel title="Cost">
           <Cost session={session} />
