@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 from engram.core.knowledge.triples import Triple
 from engram.providers.language.entity_names import normalise_entity, title_entities
 from engram.providers.language.facts import clause_words
+from engram.providers.language.facts.assertion import is_stated
 from engram.providers.language.facts.brackets import facts_in, without_brackets
+from engram.providers.language.facts.context import Context, is_heading
 from engram.providers.language.facts.sentence_items import Item, Names, name_words, read
 from engram.providers.language.facts.sentence_reader import read_sentence
 from engram.providers.language.facts.stated_facts import SentenceFacts, Topic, heads, kind_of
+from engram.providers.language.facts.statements import read_statements
 from engram.providers.language.language_protocol import SentenceAnalysis
 
 MAX_OBJECT_CHARACTERS = 200
@@ -18,42 +21,103 @@ FACTS_PER_SENTENCE = 100
 _LIFE = re.compile(
     r"[^()]{0,150}\(\s*(?:[^()]{0,80}\bborn\b|[^()]{0,20}[0-9]{3,4}[^()]{0,60}[–-][^()]{0,20}[0-9]{3,4})"
 )
+_DEFINED = re.compile(r"[A-Z][^().]{0,80}\([^()]{0,200}[0-9]{4}[^()]{0,80}\)")
+"""A name with dates in brackets, with which pages of an encyclopedia begin."""
+_CLOSER = frozenset({"position held", "based in", "affiliation"})
+_COMMON = (
+    frozenset(clause_words.PREDICATES.values())
+    | frozenset(clause_words.KIN.values())
+    | {"is a", "country", "located in"}
+)
+MOST_NAME_WORDS = 3
+"""Words of a title from which one that it shares with the first sentence's subject is not enough."""
 _OPENING = 1_000  # characters of a sentence in which pronouns are looked for
 _PERSONAL = re.compile(r"(?:^|[.,;]\s+|\band\s+)(?:He|She|His|Her|he|she)\b")
 
 
 def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
-    """What the sentences of one passage say, in the order of the text; no fact twice in a sentence.
+    """Read what the sentences of one passage state, in the order of the text; no fact twice in a sentence.
 
-    Works on what any pipeline gives, sentences and the names in them, and takes time linear in the text. A passage
-    without a title says things only of the names in it.
+    It works on what any pipeline gives, sentences and the names in them, and takes time linear in the text. A passage
+    about its title is read as a page of an encyclopedia. Every passage is read for posts, places, relatives and
+    lives (``statements``); where a title is a heading, or the first sentence has another subject, for nothing else.
 
     Args:
-        title: of the passage, which its first sentence is about and its pronouns stand for.
+        title: of the passage; the subject of a sentence that has none, if it names something.
         sentences: all of its sentences, in order.
     """
     title = title.strip() if title and title.strip() else None
+    named = title if title is not None and not is_heading(title) else None
+    about = title if title is not None and sentences and _is_subject(title, named, sentences[0]) else None
+    context = Context(about or named)
     topic: Topic | None = None
     found: list[Triple] = []
     lead = True
     for ordinal, sentence in enumerate(sentences):
-        text = sentence.text
         names = Names([*sentence.entities, *title_entities(title)])
-        everything = read(text, names)
-        items, brackets = without_brackets(everything, text)
-        speaks = any(item.kind in "bv" for item in items)
-        if title is not None and lead:
-            topic = _topic(title, items, sentences)
-        said = _alias(topic, items, ordinal) if lead and speaks else []
-        said += read_sentence(SentenceFacts(topic, ordinal, lead=lead), items)
-        if topic is not None:
-            verb = next((item.start for item in items if item.kind in "bx"), len(text))
-            for place, bracket in enumerate(brackets):
-                own = lead and (place == 0 or bracket.start < verb)
-                said += facts_in(bracket, topic, names, ordinal, own=own)
-        found += _distinct(said)
-        lead = lead and not speaks
+        everything = read(sentence.text, names)
+        stated = read_statements(sentence.text, everything, context, ordinal)
+        if about is not None and is_stated(sentence.text):
+            items, brackets = without_brackets(everything, sentence.text)
+            speaks = any(item.kind in "bv" for item in items)
+            if lead:
+                topic = _topic(about, items, sentences)
+            said = _alias(topic, items, ordinal) if lead and speaks else []
+            said += read_sentence(SentenceFacts(topic, ordinal, lead=lead), items)
+            if topic is not None:
+                verb = next((item.start for item in items if item.kind in "bx"), len(sentence.text))
+                for place, bracket in enumerate(brackets):
+                    own = lead and (place == 0 or bracket.start < verb)
+                    said += facts_in(bracket, topic, names, ordinal, own=own)
+            stated = _merged(said, stated)
+            lead = lead and not speaks
+        found += _distinct(stated)
     return found
+
+
+def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool:
+    """Whether a passage is about its title: its first sentence begins with it, or has no other subject.
+
+    Args:
+        title: of the passage.
+        name: the same, None for a heading.
+        first: sentence of the passage.
+    """
+    bare = title_entities(title)[-1]
+    items, _ = without_brackets(read(first.text, Names([*first.entities, *title_entities(title)])), first.text)
+    verb = next((place for place, item in enumerate(items) if item.kind in "bxv"), len(items))
+    opening = first.text[: items[verb].start] if verb < len(items) else first.text
+    if bare.casefold() in opening.casefold():
+        return name is not None or opening.startswith((bare, f"The {bare}"))
+    if name is None:
+        return False
+    subjects = [name_words(item.text) for item in items[:verb] if item.kind == "N"]
+    if not subjects:
+        return " " in bare or bare in first.text
+    own = name_words(title)
+    shared = max((len(words_ & own) for words_ in subjects), default=0)
+    if shared and (2 * shared >= len(own) or len(own) < MOST_NAME_WORDS):
+        return True
+    return bare in first.text or _DEFINED.match(first.text) is not None
+
+
+def _merged(said: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
+    """Both readings of a sentence, without what the first says of a post or place in looser words.
+
+    "Elected mayor of, Braga" goes beside "position held, mayor of Braga".
+    """
+    closer = [fact for fact in stated if fact.predicate in _CLOSER]
+    rest = [
+        fact
+        for fact in said
+        if fact.predicate in _COMMON
+        or not any(fact.subject == one.subject and _within(fact.object, one.object) for one in closer)
+    ]
+    return [*rest, *stated]
+
+
+def _within(part: str, whole: str) -> bool:
+    return f" {part.casefold()} " in f" {whole.casefold()} "
 
 
 def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalysis]) -> Topic:

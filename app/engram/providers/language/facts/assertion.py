@@ -1,0 +1,38 @@
+"""Which part of a sentence is stated: no question, denial, plan or hearsay."""
+
+import re
+from collections.abc import Sequence
+
+from engram.providers.language.facts.sentence_items import Item
+
+_NOTHING = re.compile(
+    r"""\?|^if\b|^(?:there|it)\ (?:is|was)\ (?:no|not|wrong|false|untrue|incorrect|said|believed|thought|rumoured|
+    rumored|alleged|possible|unclear|planned|proposed|hoped|expected|unlikely|likely)\b
+    |\b(?:not\ true|untrue|no\ truth|is\ false|is\ wrong|was\ wrong|is\ incorrect)\b
+    |\brumou?rs?\b|\ballege|\breportedly\b|\bapparently\b|\bsupposedly\b|\bpurported|\bsupposed\ to\b
+    |^according\ to\b|\bcontrary\ to\b|\bused\ to\b|\bwrongly\b|\bmistakenly\b|\bprobably\b|\bperhaps\b|\bmaybe\b
+    |\bas\ far\ as\b|\bin\ error\b""",
+    re.VERBOSE,
+)
+"""Words with which a whole sentence states nothing."""
+_UNCERTAIN = frozenset(
+    """say says said tell tells told claim claims claimed deny denies denied believe believes believed think thinks
+    thought hope hopes hoped hear hears heard ask asks asked suggest suggests suggested propose proposes proposed
+    suspect suspects suspected expect expects expected want wants wanted wonder wonders wondered doubt doubts doubted
+    insist insists insisted reported reports wish wishes wished imagine imagines guess guesses assume assumes assumed
+    if whether unless imagined predicts predicted speculated""".split()
+)
+"""What follows one of these is somebody's word, a wish or a condition."""
+
+
+def is_stated(text: str) -> bool:
+    """Whether a sentence states anything at all."""
+    return _NOTHING.search(" ".join(text.casefold().split())) is None
+
+
+def stated(text: str, items: Sequence[Item]) -> list[Item]:
+    """The items that a sentence states: all up to the first word that makes the rest uncertain."""
+    if not is_stated(text):
+        return []
+    end = next((place for place, item in enumerate(items) if item.word in _UNCERTAIN), len(items))
+    return list(items[:end])
