@@ -79,7 +79,7 @@ def test_each_place_lies_in_the_next_and_the_village_in_the_country(rules: RuleL
         ("She lived with her husband Otto Krag in Oslo.", ("Ada Berg", "spouse", "Otto Krag")),
         ("She married Otto Krag in 1950.", ("Ada Berg", "spouse", "Otto Krag")),
         ("Eva Krag, the sister of Otto Krag, came.", ("Eva Krag", "sibling", "Otto Krag")),
-        ("In 1951, she moved to Oslo.", ("Ada Berg", "moved to", "Oslo")),
+        ("In 1951, she moved to Oslo.", ("Ada Berg", "based in", "Oslo")),
         ("Otto Krag's brother Jens Krag wrote to her.", ("Otto Krag", "sibling", "Jens Krag")),
         ("Her show took place on 3 May 1950 at Krag Hall.", ("Ada Berg", "show took place at", "Krag Hall")),
         ("She painted 87 portraits.", ("Ada Berg", "painted", "87 portraits")),
@@ -178,7 +178,7 @@ def test_the_lead_may_call_the_topic_something_else(rules: RuleLanguage) -> None
     facts = said(rules, "Ed Berg", "Edward James Berg is a painter.", "Berg lives in Lund.")
 
     assert ("Ed Berg", "also known as", "Edward James Berg") in facts
-    assert ("Ed Berg", "lives in", "Lund") in facts
+    assert ("Ed Berg", "based in", "Lund") in facts
 
 
 def test_a_clause_s_dates_are_its_facts_days(rules: RuleLanguage) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engram.providers.language.facts.roles import Role, read_role
+from engram.providers.language.facts.roles import TRAILING, Role, read_role
 from engram.providers.language.facts.sentence_items import Item
 
 _ROLE_BEFORE = frozenset({"as", "to"})
@@ -24,10 +24,14 @@ class Adjunct:
 
 
 class Adjuncts:
-    """All that follows one verb, and where it ends."""
+    """All that follows one verb, and where it ends.
 
-    def __init__(self, items: Sequence[Item], at: int) -> None:
+    A date in front of the clause's subject counts if none follows the verb.
+    """
+
+    def __init__(self, items: Sequence[Item], at: int, opening: Item | None = None) -> None:
         self.found: list[Adjunct] = []
+        self._opening = opening
         self.end = at
         while self.end < len(items) and self._take(items, self.end):
             pass
@@ -49,7 +53,7 @@ class Adjuncts:
     @property
     def date(self) -> Item | None:
         """The first date."""
-        return next((one.date for one in self.found if one.date is not None), None)
+        return next((one.date for one in self.found if one.date is not None), self._opening)
 
     def lasting(self) -> Days | None:
         """The days of what is or was so; None if a date only tells of one moment in them."""
@@ -75,7 +79,7 @@ class Adjuncts:
         return None, self.date.time.end.toordinal()
 
     def _preposition(self, date: Item) -> str:
-        return next(one.preposition for one in self.found if one.date is date)
+        return next((one.preposition for one in self.found if one.date is date), "")
 
     def _take(self, items: Sequence[Item], at: int) -> bool:
         item, following = items[at], items[at + 1] if at + 1 < len(items) else None
@@ -107,11 +111,13 @@ class Adjuncts:
         role = read_role(items, place) if preposition in _ROLE_BEFORE or preposition == "from" else None
         if role is not None and role.kind != "organisation":
             return self._add(Adjunct(preposition, role=role), role.end)
+        if preposition == "with" and items[place].kind == "o":
+            return False  # "with her husband NAME"
         if items[place].kind in "do":
             place += 1
         if place < len(items) and items[place].kind == "N":
-            after = items[place + 1].kind if place + 1 < len(items) else "."
-            if after not in "w'-":
+            after = items[place + 1] if place + 1 < len(items) else None
+            if after is None or after.kind not in "w'-" or after.word in TRAILING:
                 return self._add(Adjunct(preposition, name=place), place + 1)
         end = place
         while end < len(items) and items[end].kind in "dwvo#a-":

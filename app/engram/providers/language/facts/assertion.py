@@ -25,6 +25,18 @@ _UNCERTAIN = frozenset(
 """What follows one of these is somebody's word, a wish or a condition."""
 
 
+_DENIED = re.compile(
+    r"""\?["'”’)\s]*$|^(?:it|there)\ (?:is|was)\ (?:not\ true|not\ the\ case|no\ truth|wrong|false|untrue|incorrect)\b
+    |\bthat\ is\ (?:not\ true|wrong|untrue|false)\b""",
+    re.VERBOSE,
+)
+
+
+def is_denied(text: str) -> bool:
+    """Whether a sentence is a question, or says that something is wrong."""
+    return _DENIED.search(" ".join(text.casefold().split())) is not None
+
+
 def is_stated(text: str) -> bool:
     """Whether a sentence states anything at all."""
     return _NOTHING.search(" ".join(text.casefold().split())) is None

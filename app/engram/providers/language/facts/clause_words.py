@@ -147,7 +147,8 @@ NO_PEOPLE = frozenset(
     """river chapter number paper order member newspaper water center theater theatre tower letter computer
     motor quarter border harbor sector factor tensor cluster thriller chiller winter summer power layer
     water weather another other paper reactor tractor silver master trailer helicopter container counter
-    shoulder plant restaurant variant""".split()
+    shoulder plant restaurant variant floor door corner dinner offer matter server folder buffer parameter error
+    mirror colour color""".split()
 )
 
 PREDICATES = {

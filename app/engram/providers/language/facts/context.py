@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from engram.providers.language.facts.roles import ORGANISATIONS
 from engram.providers.language.facts.sentence_items import name_words
+from engram.providers.language.name_words import NAME_PARTICLES
 
 _ORGANISATION_WORDS = ORGANISATIONS | frozenset(
     """academy air airlines airways analytics authority bakery bank brothers bureau capital chamber church committee
@@ -30,6 +31,10 @@ _HEADINGS = frozenset(
 """Words of headings that name no person, place or organisation."""
 
 
+_SMALL = NAME_PARTICLES | frozenset("a an and as at by for from in on or the to up with".split())
+"""Words that names hold in lower case."""
+
+
 def is_heading(title: str) -> bool:
     """Whether a title is a heading, not the name of a person, a place, an organisation or a work.
 
@@ -37,7 +42,7 @@ def is_heading(title: str) -> bool:
     """
     parts = title.split()
     plain = {part.strip(".,:;!?").casefold() for part in parts}
-    small = [part for part in parts if part[0].islower() and len(part) > 3]
+    small = [part for part in parts if part[0].islower() and part not in _SMALL]
     return bool(small or plain & _HEADINGS or title.rstrip().endswith(("?", "!")) or ":" in title)
 
 
@@ -52,16 +57,22 @@ class Context:
 
     Attributes:
         title: of the passage if it is a name, which pronouns of its first sentence mean.
+        topic: words that names of the title's own bearer are made of.
+        kind: of the title's bearer: person, work, place or thing.
+        is_page: the passage tells of its title, often in the past.
         person, organisation: whom "she" and "it" mean: the subject of the last sentence that had a name for one.
         subject: of the sentence that is read.
-        names: all, for what short forms mean.
+        longer: the names of several words that begin or end with a word, which may stand for them.
     """
 
     title: str | None = None
+    topic: frozenset[str] = frozenset()
+    kind: str = "thing"
+    is_page: bool = False
     person: str | None = None
     organisation: str | None = None
     subject: str | None = None
-    names: list[str] = field(default_factory=list)
+    longer: dict[str, set[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.title is not None:
@@ -70,16 +81,16 @@ class Context:
 
     def resolve(self, name: str) -> str:
         """The whole name for a part of it that one name of the passage begins or ends with."""
-        if self.title is not None and name_words(name) and name_words(name) <= name_words(self.title):
+        own = name_words(name)
+        if self.title is not None and own and (own <= name_words(self.title) or own <= self.topic):
             return self.title
-        longer = {
-            one
-            for one in self.names
-            if " " not in name and name in (one.split()[0], one.split()[-1]) and one != name
-        }
-        if len(longer) == 1 and not any(is_organisation(one) for one in longer):
-            return longer.pop()
-        self.names.append(name)
+        first, _, last = name.partition(" ")
+        if not last:
+            longer = self.longer.get(name, set())
+            return next(iter(longer)) if len(longer) == 1 else name
+        if not is_organisation(name):
+            for part in {first, last.rpartition(" ")[2]}:
+                self.longer.setdefault(part, set()).add(name)
         return name
 
     def note(self, subject: str | None) -> None:
@@ -92,7 +103,11 @@ class Context:
         subject, self.subject = self.subject, None
         if subject is None:
             return
-        if is_organisation(subject):
+        if self.title == subject and self.kind in {"work", "place"}:
+            self.person, self.organisation = None, subject
+        elif self.title == subject and self.kind == "person":
+            self.person, self.organisation = subject, None
+        elif is_organisation(subject):
             self.organisation = subject
         else:
             self.person = subject

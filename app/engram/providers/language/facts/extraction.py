@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from engram.core.knowledge.triples import Triple
 from engram.providers.language.entity_names import normalise_entity, title_entities
 from engram.providers.language.facts import clause_words
-from engram.providers.language.facts.assertion import is_stated
+from engram.providers.language.facts.assertion import is_denied
 from engram.providers.language.facts.brackets import facts_in, without_brackets
 from engram.providers.language.facts.context import Context, is_heading
-from engram.providers.language.facts.sentence_items import Item, Names, name_words, read
+from engram.providers.language.facts.sentence_items import Item, Names, name_words, read, unqualified
 from engram.providers.language.facts.sentence_reader import read_sentence
 from engram.providers.language.facts.stated_facts import SentenceFacts, Topic, heads, kind_of
 from engram.providers.language.facts.statements import read_statements
@@ -47,21 +47,22 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
         sentences: all of its sentences, in order.
     """
     title = title.strip() if title and title.strip() else None
-    named = title if title is not None and not is_heading(title) else None
+    named = title if title is not None and not is_heading(unqualified(title)) else None
     about = title if title is not None and sentences and _is_subject(title, named, sentences[0]) else None
-    context = Context(about or named)
+    context = Context(about or named, is_page=about is not None)
     topic: Topic | None = None
     found: list[Triple] = []
     lead = True
     for ordinal, sentence in enumerate(sentences):
         names = Names([*sentence.entities, *title_entities(title)])
         everything = read(sentence.text, names)
+        items, brackets = without_brackets(everything, sentence.text)
+        if about is not None and lead:
+            topic = _topic(about, items, sentences)
+            context.topic, context.kind = topic.words, topic.kind
         stated = read_statements(sentence.text, everything, context, ordinal)
-        if about is not None and is_stated(sentence.text):
-            items, brackets = without_brackets(everything, sentence.text)
+        if about is not None and not is_denied(sentence.text):
             speaks = any(item.kind in "bv" for item in items)
-            if lead:
-                topic = _topic(about, items, sentences)
             said = _alias(topic, items, ordinal) if lead and speaks else []
             said += read_sentence(SentenceFacts(topic, ordinal, lead=lead), items)
             if topic is not None:
@@ -83,37 +84,47 @@ def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool:
         name: the same, None for a heading.
         first: sentence of the passage.
     """
-    bare = title_entities(title)[-1]
+    bare = unqualified(title)
     items, _ = without_brackets(read(first.text, Names([*first.entities, *title_entities(title)])), first.text)
     verb = next((place for place, item in enumerate(items) if item.kind in "bxv"), len(items))
-    opening = first.text[: items[verb].start] if verb < len(items) else first.text
-    if bare.casefold() in opening.casefold():
-        return name is not None or opening.startswith((bare, f"The {bare}"))
+    opening = _letters(first.text[: items[verb].start] if verb < len(items) else first.text)
+    whole, short = _letters(bare), _letters(bare.partition(",")[0])
+    if whole.startswith(opening) and len(opening) > 1:
+        return True
     if name is None:
-        return False
+        return _letters(first.text).removeprefix("the").startswith(whole)
     subjects = [name_words(item.text) for item in items[:verb] if item.kind == "N"]
-    if not subjects:
-        return " " in bare or bare in first.text
+    if short in opening or (not subjects and (" " in bare or bare in first.text)):
+        return True
     own = name_words(title)
     shared = max((len(words_ & own) for words_ in subjects), default=0)
     if shared and (2 * shared >= len(own) or len(own) < MOST_NAME_WORDS):
         return True
-    return bare in first.text or _DEFINED.match(first.text) is not None
+    return whole in _letters(first.text) or _DEFINED.match(first.text) is not None
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, case-folded: what two ways to write a name share."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _merged(said: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
-    """Both readings of a sentence, without what the first says of a post or place in looser words.
+    """The first reading of a sentence, and what the second states of posts and seats.
 
-    "Elected mayor of, Braga" goes beside "position held, mayor of Braga".
+    What the first says of these in looser words goes: "elected mayor of, Braga" beside "position held, mayor of Braga".
     """
     closer = [fact for fact in stated if fact.predicate in _CLOSER]
     rest = [
         fact
         for fact in said
         if fact.predicate in _COMMON
-        or not any(fact.subject == one.subject and _within(fact.object, one.object) for one in closer)
+        or not any(
+            (fact.subject == one.subject and _within(fact.object, one.object))
+            or (fact.object == one.subject and _within(f"{fact.predicate} of {fact.subject}", one.object))
+            for one in closer
+        )
     ]
-    return [*rest, *stated]
+    return [*rest, *closer]
 
 
 def _within(part: str, whole: str) -> bool:

@@ -1,7 +1,7 @@
 """What somebody is, as a noun phrase: "head of production at NAME", "a Danish airline"."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.countries import ADJECTIVES
@@ -13,7 +13,7 @@ OFFICES = frozenset(
     chairperson chairwoman chancellor cio clerk cmo coach commander commissioner comptroller conductor consul convener
     convenor coo coordinator cto counsel curator dean delegate deputy director editor executive governor head
     headmaster headmistress headteacher inspector leader librarian manager marshal mayor minister moderator officer
-    partner premier president principal provost rector registrar representative secretary senator sheriff
+    partner premier president principal professor provost rector registrar representative secretary senator sheriff
     spokesman spokesperson spokeswoman steward superintendent supervisor treasurer trustee vicar warden""".split()
 )
 """Posts that somebody holds for a time; other nouns for people say what somebody is."""
@@ -23,7 +23,14 @@ ORGANISATIONS = frozenset(
     manufacturer museum network newspaper operator organisation organization practice publisher retailer school
     society startup subsidiary supplier theatre theater trust union university utility wholesaler""".split()
 )
-_PASSED_OVER = frozenset("new acting interim current present own long-time own".split())
+_RELATIONS = frozenset(
+    """member members heir heiress winner runner-up owner co-owner shareholder founder co-founder grandfather
+    grandmother grandson granddaughter stepsister stepbrother stepfather stepmother cousin uncle aunt nephew niece
+    friend colleague predecessor successor candidate contender supporter follower admirer partner-in-law rival
+    customer buyer user number resident person man woman""".split()
+)
+"""What somebody is to another, or for a moment: no post and no profession."""
+_PASSED_OVER = frozenset("new acting interim current present own long-time".split())
 _PAST = frozenset("former ex late then outgoing would-be".split())
 _BEFORE_OFFICE = frozenset(
     """chief managing vice deputy assistant associate executive non-executive financial operating technical marketing
@@ -42,7 +49,7 @@ _OPENINGS = frozenset(
     today welcome with write yes yesterday""".split()
 )
 """Words that open a sentence before a name."""
-_TRAILING = frozenset("too again today yesterday effective there also last this next together".split())
+TRAILING = frozenset("too again today yesterday effective there also last this next together".split())
 _WORKING = frozenset({"of", "at", "for", "with"})
 MOST_WORDS = 6
 """Words of a role before its preposition, and after it."""
@@ -61,6 +68,8 @@ class Role:
         owner: a possessive before it ("its", "our").
         definite: "the" or a possessive stands before it.
         end: place of the item after it.
+        is_general: "a" or "an" stands before it.
+        preposition: before the organisation.
     """
 
     kind: str
@@ -71,6 +80,15 @@ class Role:
     owner: Item | None
     definite: bool
     end: int
+    is_general: bool = False
+    preposition: str = ""
+
+    @property
+    def is_post(self) -> bool:
+        """Whether somebody holds it in one organisation: "a film director" is what somebody is."""
+        if self.kind == "office":
+            return not self.is_general or self.organisation is not None or " of " in self.text
+        return self.kind == "person" and self.preposition in {"at", "for", "with"}
 
     def at(self, organisation: str | None) -> str:
         """The role with its organisation, or with another where it names none."""
@@ -80,7 +98,7 @@ class Role:
 
 def read_role(items: Sequence[Item], at: int) -> Role | None:
     """Read the role that begins at a place; None if none does, or if it is over ("former")."""
-    start, nation, owner, definite = at, None, None, False
+    start, nation, owner, definite, general = at, None, None, False, False
     while at < len(items) and at < start + 4 and _opens(items, at):
         item = items[at]
         if item.word in _PAST:
@@ -88,24 +106,38 @@ def read_role(items: Sequence[Item], at: int) -> Role | None:
         nation = item if item.kind == "N" else nation
         definite = definite or item.kind == "o" or item.word in {"the", "our", "your", "my"}
         owner = item if item.kind == "o" else owner
+        general = general or item.word in {"a", "an"}
         at += 1
+    if nation is not None and _word(items, at) == "-" and _word(items, at + 1) in {"born", "based"}:
+        at += 2
     first, end = at, None
-    while at < len(items) and at < first + MOST_WORDS and items[at].kind in "wva-b"[:4]:
+    while at < len(items) and at < first + MOST_WORDS and items[at].kind in "wva-":
         end = at + 1 if _is_head(items, at) else end
         at += 1
-    if end is None or (end < at and items[end].word not in _TRAILING and items[end].kind in "w-"):
+    if end is None or (end < at and items[end].word not in TRAILING and items[end].kind in "w-"):
         return None
     noun = items[end - 1].word
+    if noun in _RELATIONS:
+        return None
     kind = "office" if noun in OFFICES else "organisation" if noun in ORGANISATIONS else "person"
     if any(item.word in _PAST for item in items[first:end]):
         return None
     parts, organisation, end = _complement(items, end, kind)
     text = " ".join([*(item.text for item in items[first : end[0]]), *parts]).replace(" - ", "-")
-    return Role(kind, text, noun, organisation, nation, owner, definite, end[1])
+    if first == 0 and text[1:].islower():
+        text = text[0].lower() + text[1:]  # "Treasurer: NAME"
+    preposition = "" if organisation is None else _preposition(items, end[1])
+    return Role(kind, text, noun, organisation, nation, owner, definite, end[1], general, preposition)
+
+
+def _preposition(items: Sequence[Item], end: int) -> str:
+    return items[end - 3].word if items[end - 2].kind == "d" else items[end - 2].word
 
 
 def _complement(items: Sequence[Item], end: int, kind: str) -> tuple[list[str], str | None, tuple[int, int]]:
     """What follows the noun: "of human resources", "at NAME"; its words, the name, and where noun and phrase end."""
+    if _word(items, end) == "in" and _word(items, end + 1) == "chief":
+        end += 2
     noun_end, parts = end, []
     if kind == "office" and _word(items, end) in {"of", "for"} and not _name_at(items, end + 1):
         place = end + 1
@@ -118,7 +150,7 @@ def _complement(items: Sequence[Item], end: int, kind: str) -> tuple[list[str], 
             parts, end = [items[end].text, *said], place
     if _word(items, end) in _WORKING and (name := _name_at(items, end + 1)):
         after = items[name + 1].kind if name + 1 < len(items) else "."
-        if after not in "w-":
+        if after not in "w-'" and not items[name].word.startswith("order of"):
             return parts, items[name].text, (noun_end, name + 1)
     return parts, None, (noun_end, end)
 
@@ -154,7 +186,12 @@ def with_roles(items: Sequence[Item]) -> list[Item]:
     """Split the words that belong to no name off the names: "Coach NAME", "CEO of NAME", "Please NAME"."""
     found: list[Item] = []
     for item in items:
-        found += _split(item, opening=not found or found[-1].kind in ".;,") if item.kind == "N" else [item]
+        if item.kind != "N":
+            if item.word in OFFICES and len(found) == 1 and found[0].kind == "N" and " " not in found[0].text:
+                found[0] = replace(found[0], kind="w")  # "Fire warden"
+            found.append(item)
+            continue
+        found += _split(item, opening=not found or found[-1].kind in ".;,")
     return found
 
 

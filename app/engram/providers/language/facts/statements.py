@@ -18,6 +18,8 @@ CONFIDENCE = 0.85
 _MODALS = frozenset("will would shall should".split())
 _SEATS = frozenset("headquarters headquarter office offices seat base home".split())
 _LATER_CLAUSES = frozenset("before after until till when once while during".split())
+_ASIDES = frozenset("formerly previously aged then now".split())
+_HARDLY = frozenset("almost nearly formerly never".split())
 _CITIZEN = frozenset("citizen national".split())
 _APPOINTED = frozenset(
     "appointed named elected made promoted chosen hired installed reappointed re-elected reelected".split()
@@ -68,6 +70,7 @@ class _Reader:
 
     Attributes:
         roles: what the sentence calls a name beside it; a verb may say since when, or until when.
+        opening: the date in front of the clause's subject.
         role: the role that the last verb spoke of ("stepped down as chairman and was succeeded by").
     """
 
@@ -77,10 +80,14 @@ class _Reader:
         self.found: list[Triple] = []
         self.roles: dict[str, str] = {}
         self.role: str | None = None
+        self.opening: Item | None = None
         self._ordinal = ordinal
+        self._employers: dict[str, str] = {}
         self._read: set[int] = set()
 
     def read(self) -> list[Triple]:
+        """Read the sentence."""
+        self._titles()
         at = self._label()
         while at < len(self.items):
             at = max(at + 1, self._clause(at))
@@ -89,6 +96,25 @@ class _Reader:
         return self.found
 
     # Clauses
+
+    def _titles(self) -> None:
+        """Take what stands right before a name out of the sentence: "the botanist NAME", "NAME chairman NAME"."""
+        items, kept, at = self.items, list[Item](), 0
+        while at < len(items):
+            role = read_role(items, at) if items[at].kind in "dowavN" else None
+            owned = bool(kept) and kept[-1].word == "s"
+            if role is None or role.end <= at or owned or role.end >= len(items) or items[role.end].kind != "N":
+                kept.append(items[at])
+                at += 1
+                continue
+            employer = None
+            if kept and kept[-1].kind == "N" and role.owner is None and not role.definite:
+                employer = self.context.resolve(kept.pop().text)
+            elif role.owner is not None:
+                employer = self.context.meant(role.owner.word)
+            self._call(self.context.resolve(items[role.end].text), role, employer, beside=True)
+            at = role.end
+        self.items = kept
 
     def _label(self) -> int:
         """ "Fire warden: NAME" and the openings of letters; where the first clause begins."""
@@ -108,6 +134,7 @@ class _Reader:
 
     def _clause(self, at: int) -> int:
         """Read a clause from its subject on; where the next one begins."""
+        self.opening = None
         at = self._opening(at)
         if self._word(at) in _LATER_CLAUSES and self._begins(at + 1):
             return self._comma(at)
@@ -123,8 +150,10 @@ class _Reader:
             if items[at].kind in ",ak" and self._word(at) not in _LATER_CLAUSES:
                 at += 1
             elif items[at].kind == "p" and self._kind(at + 1) == "D":
+                self.opening = items[at + 1]
                 at += 2
             elif items[at].kind == "D":
+                self.opening = items[at]
                 at += 1
             elif (
                 items[at].kind == "v"
@@ -139,12 +168,17 @@ class _Reader:
 
     def _begins(self, at: int) -> bool:
         """Whether a clause begins: a subject, and a verb soon after it."""
-        for place in range(at, min(at + LOOK, len(self.items))):
+        place = at
+        while place < min(at + LOOK, len(self.items)):
             item = self.items[place]
+            if item.kind == "," and self._kind(place + 1) == "N" and self._kind(place + 2) == ",":
+                place += 3  # "his wife, NAME, is"
+                continue
             if item.kind in "bx" or item.word in _VERBS or item.kind == "v":
                 return place > at
-            if item.kind in ".;,p" and not (item.kind == "p" and item.word == "of"):
+            if item.kind in ".;,p" and item.word != "of":
                 return False
+            place += 1
         return False
 
     def _comma(self, at: int) -> int:
@@ -156,6 +190,7 @@ class _Reader:
     def _boundary(self, at: int) -> int:
         """Read what names are called up to the end of the clause; where the next one begins."""
         items = self.items
+        at = min(at, len(items))
         if at and items[at - 1].kind == "N" and at - 1 not in self._read:
             at = self._apposition(at - 1)
         while at < len(items):
@@ -190,7 +225,7 @@ class _Reader:
             self.context.note(subject)
             return subject, None, at + 1
         if item.kind == "N":
-            if self._kind(at + 1) == "'" and self._word(at + 2) == "s":
+            if self._kind(at + 1) == "'":
                 return self._owned(at)
             end = self._apposition(at)
             name = self._name(at)
@@ -202,13 +237,28 @@ class _Reader:
         return self._described(at)
 
     def _owned(self, at: int) -> tuple[str | None, Role | None, int]:
-        """ "NAME's chief executive, NAME,": the second name, with its role."""
-        owner = self._name(at)
-        role = read_role(self.items, at + 3)
+        """ "NAME's chief executive, NAME," and "NAME's father, NAME,": the second name."""
+        start = at + 2 + (self._word(at + 2) == "s")
+        role = read_role(self.items, start)
         self._read.add(at)
-        if role is None:
-            return None, None, at + 3
-        return self._with_role(role, owner, role.end)
+        if role is not None:
+            return self._with_role(role, self._name(at), role.end)
+        kin, name = self._kin_before(start)
+        if kin is None:
+            return None, None, start
+        self._state(self._name(at), kin, self._name(name), "entity")
+        return self._name(name), None, self._past_comma(name, comma=self._kind(name - 1) == ",")
+
+    def _kin_before(self, at: int) -> tuple[str | None, int]:
+        """What "elder sister" and a comma before a name make of it, and where the name stands."""
+        place = at
+        while place < len(self.items) and place < at + 4 and self.items[place].kind in "wa#":
+            place += 1
+        kin = next(
+            (clause_words.KIN[one.word] for one in self.items[at:place] if one.word in clause_words.KIN), None
+        )
+        name = place + (self._kind(place) == ",")
+        return (kin, name) if self._kind(name) == "N" else (None, at)
 
     def _described(self, at: int) -> tuple[str | None, Role | None, int]:
         """ "The principal, NAME,", "his sister, NAME,", "the supplier, NAME,", "the company"."""
@@ -302,13 +352,19 @@ class _Reader:
         if kin_end:
             return kin_end + (self._kind(kin_end) == ",")
         role = read_role(items, start)
-        if role is not None and self._kind(role.end) in ",.;)" and not self._lists(role.end):
+        if role is not None and self._describes(role, start) and not self._lists(role.end):
             self._call(name, role, None, beside=False)
             return role.end + (self._kind(role.end) == ",")
-        if self._word(start) in {"formerly", "previously", "aged", "then", "now"}:
-            closing = self._comma(start)
-            return closing if closing <= start + 2 * LOOK else end
+        if self._word(start) in _ASIDES or self._kind(start) == "d":
+            ahead = range(start, min(start + LOOK, len(items)))
+            closing = next((place + 1 for place in ahead if items[place].kind in ",;"), end)
+            return closing if self._kind(closing) in "bxv" else end
         return end
+
+    def _describes(self, role: Role, start: int) -> bool:
+        """Whether a role stands by itself between commas; one that is no post has an article, or is an -ist."""
+        plain = role.kind == "office" or self._kind(start) in "do" or role.noun.endswith("ist")
+        return plain and role.end > start and self._kind(role.end) in ",.;)"
 
     def _lists(self, at: int) -> bool:
         return self._kind(at) == "," and self._kind(at + 1) == "c"
@@ -351,16 +407,9 @@ class _Reader:
 
     def _kin_of_name(self, name: str, at: int) -> int:
         """ "NAME and his brother NAME"."""
-        place = at + 2
-        while place < len(self.items) and place < at + 5 and self.items[place].kind in "wa#":
-            place += 1
-        kin = next(
-            (clause_words.KIN[one.word] for one in self.items[at + 2 : place] if one.word in clause_words.KIN), None
-        )
-        comma = self._kind(place) == ","
-        if kin is None or self._kind(place + comma) != "N":
-            return at
-        self._state(name, kin, self._name(place + comma), "entity")
+        kin, other = self._kin_before(at + 2)
+        if kin is not None:
+            self._state(name, kin, self._name(other), "entity")
         return at
 
     def _related(self, pronoun: Item, kin: str, name: int) -> None:
@@ -380,26 +429,26 @@ class _Reader:
                 self._call(self._name(name), role, owner, beside=name == role.end)
                 return self._apposition(name)
             return role.end
-        if items[at].kind == "o":
-            place = at + 1
-            while place < len(items) and place < at + 4 and items[place].kind in "wa":
-                place += 1
-            kin = next(
-                (clause_words.KIN[one.word] for one in items[at + 1 : place] if one.word in clause_words.KIN), None
-            )
-            name = place + (self._kind(place) == ",")
-            if kin is not None and self._kind(name) == "N":
-                self._related(items[at], kin, name)
-                return self._apposition(name)
-        return at + 1
+        kin, name = self._kin_before(at + 1) if items[at].kind == "o" else (None, at)
+        if kin is None:
+            return at + 1
+        self._related(items[at], kin, name)
+        return self._apposition(name)
 
     def _call(self, name: str, role: Role, owner: str | None, *, beside: bool) -> None:
-        """Take what a name is called by; a bare title before a name ("Coach NAME") says no post."""
-        if role.kind == "office":
-            if not beside or role.organisation or owner:
+        """Take what a name is called by; a bare title before a name ("Coach NAME") says no post.
+
+        Neither does "its chairman, NAME" where nobody can tell whose.
+        """
+        unknown = owner is None and role.owner is not None and role.owner.word in {"its", "his", "her", "their"}
+        if role.kind == "office" and (role.is_post or beside):
+            if not unknown and (not beside or role.organisation or owner):
                 self.roles[name] = role.at(owner)
-            return
-        self._is_a(name, role)
+                employer = role.organisation or owner
+                if employer is not None:
+                    self._employers[name] = employer
+        elif role.kind == "person" or not role.definite:
+            self._is_a(name, role)
 
     # Verbs
 
@@ -426,7 +475,7 @@ class _Reader:
         denied = past = perfect = is_be = False
         while place < len(items) and items[place].kind in "axbn":
             word = items[place].word
-            denied = denied or items[place].kind == "n" or word in _MODALS
+            denied = denied or items[place].kind == "n" or word in _MODALS or word in _HARDLY
             past = past or word in {"was", "were", "had", "formerly", "previously", "originally", "once"}
             perfect = perfect or word in {"has", "have", "had"}
             is_be = is_be or items[place].kind == "b"
@@ -451,7 +500,7 @@ class _Reader:
     def _be(
         self, at: int, verb: str, subject: str | None, role: Role | None, *, past: bool, perfect: bool
     ) -> int | None:
-        adjuncts = Adjuncts(self.items, at + 1)
+        adjuncts = self._adjuncts(at + 1)
         if verb == "born":
             return self._life(subject, "birth", adjuncts)
         if verb in _PLACED:
@@ -466,7 +515,7 @@ class _Reader:
             return self._founded(adjuncts, subject)
         if verb == "named" or verb == "educated":
             return self._learned(subject, adjuncts)
-        if verb in {"survived"} or self.items[at].kind in "vg":
+        if self.items[at].kind in "vg" and read_role(self.items, at) is None:
             return None
         return self._complement(at, subject, role, past=past, perfect=perfect)
 
@@ -478,7 +527,7 @@ class _Reader:
         if role is not None:
             if items[at].kind != "N" or role.kind != "office":
                 return None
-            days = Adjuncts(items, at + 1).lasting()
+            days = self._adjuncts(at + 1).lasting()
             if days is not None and (not past or perfect or days != TIMELESS):
                 self._state(self._name(at), "position held", role.at(None), "text", days)
             self.context.note(self._name(at))
@@ -497,14 +546,14 @@ class _Reader:
             name = place + 2 + (self._kind(place + 2) == "d")
             if self._kind(name) == "N":
                 return self._affiliated(
-                    subject, self._name(name), Adjuncts(items, name + 1), past=past and not perfect
+                    subject, self._name(name), self._adjuncts(name + 1), past=past and not perfect
                 )
         found = read_role(items, at)
         if found is None or found.end == at:
             return None
-        adjuncts = Adjuncts(items, found.end)
+        adjuncts = self._adjuncts(found.end)
         over = past and not perfect
-        if found.kind == "office" or (found.organisation is not None and found.kind == "person"):
+        if found.is_post:
             days = adjuncts.lasting()
             if days is not None and not (over and days[1] is None):
                 self._state(subject, "position held", found.at(None), "text", days)
@@ -513,7 +562,7 @@ class _Reader:
             self._is_a(subject, found)
         return adjuncts.end
 
-    def _is_a(self, subject: str, role: Role) -> None:
+    def _is_a(self, subject: str | None, role: Role) -> None:
         if role.nation is not None:
             nation = "country of origin" if role.kind == "organisation" else "citizenship"
             self._state(subject, nation, role.nation.text, "entity")
@@ -528,16 +577,19 @@ class _Reader:
         if verb in _APPOINTED - {"made"} or verb == "made":
             return self._appoint(at, subject)
         if verb in {"moved", "relocated"}:
-            return self._moved(at, subject)
+            return self._moved(at, subject, perfect=perfect)
         if verb in {"left", "joined", "married", "attended", *_OPEN, *_SUCCEEDED}:
             return self._transitive(at, verb, subject, perfect=perfect)
-        adjuncts = Adjuncts(items, at + 1)
+        adjuncts = self._adjuncts(at + 1)
         if verb in {"became", "becomes"}:
             return self._became(at + 1, subject)
         if verb in {"died", "passed"}:
             return self._life(subject, "death", adjuncts)
         if verb in _LEARNED:
-            return self._learned(subject, adjuncts)
+            start = at + 1
+            while self._kind(start) in "wa":
+                start += 1
+            return self._learned(subject, self._adjuncts(start))
         if verb in {"lives", "resides", "lived"}:
             return self._based(subject, adjuncts, past=verb == "lived" and not perfect)
         if verb in {"works", "teaches", "lectures", "belongs", "worked", "taught"}:
@@ -545,10 +597,10 @@ class _Reader:
         if verb in {"serves", "served"}:
             return self._serves(subject, adjuncts, past=verb == "served" and not perfect)
         if verb == "took" and self._word(at + 1) == "over":
-            return self._begin(subject, Adjuncts(items, at + 2))
+            return self._begin(subject, self._adjuncts(at + 2))
         if verb in _RESIGNED:
             start = at + 1 + (self._word(at + 1) in {"down", "aside"})
-            return self._resigned(subject, Adjuncts(items, start))
+            return self._resigned(subject, self._adjuncts(start))
         if verb == "leaves":
             return self._leaves(at, subject)
         return adjuncts.end
@@ -561,7 +613,7 @@ class _Reader:
             self._state(subject, f"place of {event}", self._name(place), "entity")
             if self._kind(place + 1) == "," and self._kind(place + 2) == "N" and self._kind(place + 3) in ",.;c":
                 self._state(self._name(place), "located in", self._name(place + 2), "entity")
-                rest = Adjuncts(self.items, place + 3)
+                rest = self._adjuncts(place + 3)
                 date, adjuncts = date or rest.date, rest
         if date is not None:
             self._state(subject, f"date of {event}", date.text, "date")
@@ -591,18 +643,18 @@ class _Reader:
             place += 1
         if self._word(place - 1) not in _SEATS or past:
             return None
-        return self._based(subject, Adjuncts(self.items, place), past=False)
+        return self._based(subject, self._adjuncts(place), past=False)
 
-    def _moved(self, at: int, subject: str | None) -> int | None:
+    def _moved(self, at: int, subject: str | None, *, perfect: bool) -> int | None:
         start = at + 1
         if self._kind(start) == "o":
             while start < len(self.items) and start < at + 5 and self.items[start].kind in "owa":
                 start += 1
             if self._word(start - 1) not in _SEATS:
                 return None
-        adjuncts = Adjuncts(self.items, start)
+        adjuncts = self._adjuncts(start)
         old, new = adjuncts.name("from"), adjuncts.name("to")
-        if new is not None:
+        if new is not None and (perfect or adjuncts.date is not None or not self.context.is_page):
             self._state(subject, "based in", self._name(new), "entity", adjuncts.beginning())
         ending = adjuncts.ending()
         if new is not None and old is not None and ending is not None:
@@ -631,10 +683,12 @@ class _Reader:
         days = adjuncts.lasting()
         if days is None or (past and days[1] is None):
             return adjuncts.end
-        if role is not None:
+        if role is not None and (role.is_post or place is not None):
             self._state(
                 subject, "position held", role.at(self._name(place) if place is not None else None), "text", days
             )
+        elif role is not None:
+            self._is_a(subject, role)
         elif place is not None:
             self._state(subject, "affiliation", self._name(place), "entity", days)
         return adjuncts.end
@@ -647,9 +701,9 @@ class _Reader:
 
     def _became(self, at: int, subject: str | None) -> int | None:
         role = read_role(self.items, at)
-        if role is None or role.end == at or role.kind == "organisation":
+        if role is None or role.end == at or not role.is_post:
             return None
-        adjuncts = Adjuncts(self.items, role.end)
+        adjuncts = self._adjuncts(role.end)
         self._hold(subject, role.at(self._employer(subject)), adjuncts.beginning())
         return adjuncts.end
 
@@ -662,7 +716,7 @@ class _Reader:
     def _appointed(self, at: int, subject: str | None, verb: str) -> int:
         """ "was elected mayor of NAME", "was promoted to", "was appointed in 2015"."""
         if verb == "named" and self._word(at + 1) in {"after", "for"}:
-            adjuncts = Adjuncts(self.items, at + 1)
+            adjuncts = self._adjuncts(at + 1)
             name = adjuncts.name("after")
             end = adjuncts.end
             if name is not None:
@@ -670,7 +724,7 @@ class _Reader:
             return end
         role = read_role(self.items, at + 1)
         start = at + 1 if role is None or role.kind == "organisation" else role.end
-        adjuncts = Adjuncts(self.items, start)
+        adjuncts = self._adjuncts(start)
         if start == at + 1:
             role = adjuncts.role()
         days = adjuncts.beginning()
@@ -693,7 +747,7 @@ class _Reader:
         if self._kind(name + 1) == ",":
             return name + 1
         start = name + 1 if role is None else role.end
-        adjuncts = Adjuncts(self.items, start)
+        adjuncts = self._adjuncts(start)
         role = role or adjuncts.role()
         if role is not None and role.kind != "organisation":
             self._read.add(name)
@@ -716,16 +770,12 @@ class _Reader:
         role, name = adjuncts.role(), adjuncts.name("by")
         text = role.at(self._employer(subject)) if role is not None else self.role or self.roles.get(subject or "")
         if name is not None and text is not None:
-            date = adjuncts.date or self._date_before(adjuncts)
+            date = adjuncts.date or next((item for item in self.items[: adjuncts.end] if item.kind == "D"), None)
             begin, end = _turn(date)
             self._state(self._name(name), "position held", text, "text", begin)
             if end is not None:
                 self._hold(subject, text, end)
         return adjuncts.end
-
-    def _date_before(self, adjuncts: Adjuncts) -> Item | None:
-        """The date that opens the sentence, or the clause before that this one goes on."""
-        return next((item for item in self.items[: adjuncts.end] if item.kind == "D"), None)
 
     def _founded(self, adjuncts: Adjuncts, subject: str | None) -> int:
         items = self.items
@@ -756,7 +806,7 @@ class _Reader:
         if self._kind(place) != "N" or self._kind(place + 1) in "w'-":
             return None
         name = self._name(place)
-        adjuncts = Adjuncts(items, place + 1)
+        adjuncts = self._adjuncts(place + 1)
         if verb in _OPEN:
             self._state(subject, _OPEN[verb], name, "entity")
         elif verb == "married":
@@ -768,7 +818,7 @@ class _Reader:
             self._joined(subject, name, adjuncts, perfect=perfect)
         elif verb == "left":
             ending = adjuncts.ending()
-            known = is_organisation(name) or " " in name or name in self.context.names[:-1]
+            known = is_organisation(name) or " " in name
             if ending is not None and known and adjuncts.name("for") is None:
                 self._state(subject, "affiliation", name, "entity", ending)
         else:
@@ -794,26 +844,20 @@ class _Reader:
 
     def _leaves(self, at: int, subject: str | None) -> int | None:
         """ "leaves a daughter, NAME"."""
-        place = at + 1
-        while place < len(self.items) and place < at + 4 and self.items[place].kind in "dwa":
-            place += 1
-        kin = next(
-            (clause_words.KIN[one.word] for one in self.items[at + 1 : place] if one.word in clause_words.KIN), None
-        )
-        name = place + (self._kind(place) == ",")
-        if kin is None or self._kind(name) != "N":
+        kin, name = self._kin_before(at + 1 + (self._kind(at + 1) == "d"))
+        if kin is None:
             return None
         self._state(subject, kin, self._name(name), "entity")
         return name + 1
+
+    def _adjuncts(self, at: int) -> Adjuncts:
+        return Adjuncts(self.items, at, self.opening)
 
     # Emission
 
     def _employer(self, subject: str | None) -> str | None:
         """The organisation of the post that the sentence calls somebody by: "NAME's finance chief, NAME,"."""
-        role = self.roles.get(subject or "")
-        if role is None:
-            return None
-        return next((name for name in reversed(self.context.names) if role.endswith(f" of {name}")), None)
+        return self._employers.get(subject or "")
 
     def _hold(self, subject: str | None, role: str, days: Days) -> None:
         """Somebody holds a post; what the sentence calls them by is the same post, or the one before."""
