@@ -9,6 +9,7 @@ from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.query import Memory, Strategy
 from engram.services.serving.experiment_arms import Serving
+from engram.storage.corpus.collections import PassageFacts
 
 
 class ExperimentArmOut(BaseModel):
@@ -85,6 +86,10 @@ class CollectionOut(BaseModel):
         "taken for encyclopedic. Measured after each ingest until the first verdict. Null: not measured yet."
     )
     fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by its titles.")
+    passage_facts: PassageFacts = Field(
+        description="Which passages facts are read from when they are ingested: 'on': all; 'off': none; 'auto': those "
+        "about their title, as pages of an encyclopedia are."
+    )
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None

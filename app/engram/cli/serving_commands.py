@@ -36,6 +36,12 @@ def collection(
         str | None,
         typer.Option(help="Which ranking weights it starts from: encyclopedic, general, or auto (by its titles)."),
     ] = None,
+    passage_facts: Annotated[
+        str | None,
+        typer.Option(
+            help="Which passages facts are read from: on (all), off (none), auto (those about their title)."
+        ),
+    ] = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,6 +61,8 @@ def collection(
         patch["exploration"] = exploring or None
     if corpus_kind is not None:
         patch["corpus_kind"] = None if corpus_kind == "auto" else corpus_kind
+    if passage_facts is not None:
+        patch["passage_facts"] = passage_facts
     with client_of(url) as client:
         path = path_of("collections", name)
         shown = client.send("PATCH", path, json=patch) if patch else client.send("GET", path)
@@ -62,6 +70,9 @@ def collection(
         say_json(shown)
     else:
         _say_collection(shown)
+
+
+_FACTS_FROM = {"on": "all passages", "off": "no passages", "auto": "passages about their title"}
 
 
 def _document(path: Path) -> Any:
@@ -82,6 +93,7 @@ def _say_collection(shown: dict[str, Any]) -> None:
     )
     decided = "as set" if shown["fixed_kind"] else f"by its titles{share}"
     say(f"     ranked as {shown['corpus_kind']}, {decided}")
+    say(f"     facts are read from {_FACTS_FROM[shown['passage_facts']]}")
     for arm in (shown["experiment"] or {}).get("arms", []):
         say(
             f"     arm {arm['name']}: {arm['percent']:g}%, memory {arm['memory']}, profile {arm['profile']}, "

@@ -12,6 +12,7 @@ from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.query import Memory, Strategy
 from engram.services.serving.experiment_arms import Serving
 from engram.services.serving.measured_lift import ArmLift, Lift
+from engram.storage.corpus.collections import PassageFacts
 
 MAX_ARMS = 20
 MAX_SLOTS = 10
@@ -29,6 +30,7 @@ SERVING_EXAMPLES: list[JsonValue] = [
     {"exploration": {"share": 0.05, "slots": 1, "seed": 7}},
     {"experiment": None},
     {"corpus_kind": "general"},
+    {"passage_facts": "on"},
 ]
 
 
@@ -88,6 +90,12 @@ class CollectionPatch(Model):
     corpus_kind: CorpusKind | None = Field(
         default=None,
         description="Which ranking weights it starts from, if you know better than its titles tell. Null: they do.",
+    )
+
+    passage_facts: PassageFacts | None = Field(
+        default=None,
+        description="Which passages facts are read from when they are ingested: 'on': all; 'off': none; 'auto', and "
+        "null: those about their title, as pages of an encyclopedia are.",
     )
 
     def patch(self) -> dict[str, Any]:

@@ -39,6 +39,8 @@ SOURCE, CONFIRM, CONTRADICT, SUPERSEDE, CLOSE = "source", "confirm", "contradict
 Kind = Literal["source", "confirm", "contradict", "supersede", "close"]
 SUPERSEDED = "superseded"
 """Why a fact is closed that a later one of the same subject and predicate ended."""
+ENDED = "ended"
+"""Why a fact without an end of its own is closed when another says when the same ended."""
 UNSAID = "no longer said"
 """Why a fact is closed all of whose sources say something else by now."""
 
@@ -318,10 +320,64 @@ def _close(group: Group, facts: Mapping[int, Fact]) -> None:
                 fact.held_until = word.until
             fact.closed_at, fact.superseded_by = word.at, word.other
             fact.closed_reason = SUPERSEDED if word.kind == SUPERSEDE else word.reason
+    said = [claim for claim in group.claims if claim.fact_id in begun]
+    _end(said, facts, begun)
     if group.functional:
-        said = [claim for claim in group.claims if claim.fact_id in begun]
+        order = {word.fact_id: word.sequence for word in reversed(group.words) if word.kind == SOURCE}
         _supersede(said, facts, begun)
+        _replace(said, facts, begun, order)
         _end_timeless(said, facts, begun)
+
+
+def _end(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
+    """End a fact without an end of its own when another, believed one of the same object ends ("resigned in 2017").
+
+    A fact with a first day ends at the first end after it. A fact without days ends at the last one, unless the same
+    began once more after that.
+    """
+    ends = [claim for claim in said if claim.valid_to != NEVER and facts[claim.fact_id].belief >= HELD]
+    for claim in said:
+        fact = facts[claim.fact_id]
+        if fact.closed_at is not None or claim.valid_to != NEVER:
+            continue
+        known = [other for other in ends if other.agrees(claim) and other.valid_to > claim.valid_from]
+        if not known:
+            continue
+        choose = max if claim.timeless else min
+        end = choose(known, key=lambda other: (other.valid_to, other.fact_id))
+        again = any(other.valid_from >= end.valid_to and other.agrees(claim) for other in said)
+        if claim.timeless and again:
+            continue
+        fact.held_until = end.valid_to
+        fact.closed_at = max(begun[claim.fact_id], begun[end.fact_id])
+        fact.closed_reason = ENDED
+
+
+def _replace(
+    said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime], order: Mapping[int, int]
+) -> None:
+    """End what was said without days when a believed fact of another object begins that was said later.
+
+    "Is based in A" is over once a text tells of a move to B in 2019. What was said after that text stands: it may
+    tell of a move back.
+    """
+    for claim in said:
+        fact = facts[claim.fact_id]
+        if fact.closed_at is not None or not claim.timeless:
+            continue
+        later = [
+            other
+            for other in said
+            if other.valid_from != ALWAYS
+            and not other.agrees(claim)
+            and order[other.fact_id] > order[claim.fact_id]
+            and facts[other.fact_id].belief >= HELD
+        ]
+        if later and not any(other.agrees(claim) and not other.timeless for other in said):
+            end = max(later, key=lambda other: (other.valid_from, other.fact_id))
+            fact.held_until = end.valid_from
+            fact.closed_at = max(begun[claim.fact_id], begun[end.fact_id])
+            fact.closed_reason, fact.superseded_by = SUPERSEDED, end.fact_id
 
 
 def _supersede(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:

@@ -16,6 +16,8 @@ SLACK_DAYS = 366
 """Days that two may share and follow each other all the same: "until 1995" and "from 1995" share a year."""
 ONCE = 0.25
 """What a subject counts of which one sentence told: another might have named another object."""
+FROM_THE_START = frozenset({"based in"})
+"""Predicates that are functional until somebody declares otherwise: "moved to" replaces "is based in"."""
 DEVIATIONS = 1.645
 """Standard deviations below the mean at which the lower bound lies: 95% of a normal belief is above."""
 

@@ -198,8 +198,12 @@ class IndexService:
         )
         if self._time_llm is not None:
             plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
-        if self._facts is not None:
-            plan.facts = {draft.external_id: extract_facts(draft.title, draft.sentences) for draft in plan.drafts}
+        if self._facts is not None and collection.passage_facts != "off":
+            everywhere = collection.passage_facts == "on"
+            plan.facts = {
+                draft.external_id: extract_facts(draft.title, draft.sentences, everywhere=everywhere)
+                for draft in plan.drafts
+            }
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
         self._embed(collection, plan)
         return plan

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from engram.core.knowledge.functional_predicates import OneAtATime
+from engram.core.knowledge.functional_predicates import FROM_THE_START, OneAtATime
 from engram.services.auth.scope import Scope
 from engram.services.facts import fact_learning
 from engram.services.facts.fact_transaction import begun, graph_of
@@ -26,8 +26,8 @@ class PredicatesService:
         with begun(self._database, scope) as (writer, target):
             graph_id = graph_of(writer, target, graph)
             name = " ".join(predicate.casefold().split())
-            known = predicates.find(writer, target, graph_id).get(name, Predicate(name, None, False, 0, 0))
-            effective = _learned(known.subjects, known.single) if one is None else one
+            known = predicates.find(writer, target, graph_id).get(name, _unknown(name))
+            effective = _learned(name, known.subjects, known.single) if one is None else one
             new = Predicate(name, one, effective, known.subjects, known.single)
             _change(writer, target, graph_id, {name: known}, [new])
         return new
@@ -43,15 +43,19 @@ class PredicatesService:
             known = predicates.find(writer, target, graph_id)
             found = []
             for name, (subjects, single) in sorted(predicates.count(writer, target, graph_id).items()):
-                was = known.get(name, Predicate(name, None, False, 0, 0))
-                effective = _learned(subjects, single) if was.declared is None else was.declared
+                was = known.get(name, _unknown(name))
+                effective = _learned(name, subjects, single) if was.declared is None else was.declared
                 found.append(Predicate(name, was.declared, effective, subjects, single))
             _change(writer, target, graph_id, known, found)
         return found
 
 
-def _learned(subjects: int, single: int) -> bool:
-    return OneAtATime(single, subjects - single).is_functional
+def _unknown(name: str) -> Predicate:
+    return Predicate(name, None, name in FROM_THE_START, 0, 0)
+
+
+def _learned(name: str, subjects: int, single: int) -> bool:
+    return name in FROM_THE_START or OneAtATime(single, subjects - single).is_functional
 
 
 def _change(
@@ -62,6 +66,7 @@ def _change(
     if not new:
         return
     was = {name for name, one in known.items() if one.functional}
+    was |= FROM_THE_START - known.keys()
     changed = [one.predicate for one in new if one.functional != (one.predicate in was)]
     predicates.put(writer, target, graph_id, new)
     if changed:

@@ -72,7 +72,7 @@ class ServingService:
         return self._ask.query(query, served(query))
 
     def configure(self, scope: Scope, patch: Mapping[str, Any]) -> Collection:
-        """Change what the patch names of serving, experiment, exploration and kind of corpus, by the rules of JSON
+        """Change what the patch names of serving, experiment, exploration, kind of corpus and facts, by the rules of JSON
         Merge Patch (RFC 7396): what is absent stays, None clears, objects are merged, lists replaced.
 
         Raises:
@@ -89,6 +89,7 @@ class ServingService:
                 "experiment": held.experiment,
                 "exploration": held.exploration,
                 "corpus_kind": held.fixed_kind,
+                "passage_facts": held.passage_facts,
             }
             after = merged({key: value for key, value in before.items() if value is not None}, patch)
             collections.configure(
@@ -98,6 +99,7 @@ class ServingService:
                 experiment=_experiment(after.get("experiment")),
                 exploration=_exploration(after.get("exploration")),
                 fixed_kind=after.get("corpus_kind"),
+                passage_facts=after.get("passage_facts", "auto"),
             )
             changed = collections.by_id(writer, held.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})

@@ -16,6 +16,8 @@ from engram.storage.row_lookups import THERE
 
 Held = Literal["job", "query", "session", "verdict"]
 """What is found by its id alone."""
+PassageFacts = Literal["auto", "on", "off"]
+"""Which passages facts are read from: all, none, or those about their title."""
 _TABLES: dict[Held, str] = {"job": "job", "query": "episode", "session": "session", "verdict": "feedback_event"}
 LOCAL_TENANT = "local"
 """Whose collections are where nobody needs a key."""
@@ -65,6 +67,7 @@ class Collection:
         index_recall: by table, what was measured of these indexes, if it was.
         title_share: share of its passages titled after what they describe, in [0, 1]; None: not measured yet.
         fixed_kind: the kind of corpus that somebody set; None: by ``title_share``.
+        passage_facts: which passages facts are read from.
     """
 
     id: int
@@ -86,6 +89,7 @@ class Collection:
     index_recall: Mapping[str, IndexRecall] = field(default_factory=dict)
     title_share: float | None = None
     fixed_kind: CorpusKind | None = None
+    passage_facts: PassageFacts = "auto"
 
     @property
     def corpus_kind(self) -> CorpusKind:
@@ -109,7 +113,7 @@ class OpenedCollection:
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
     "key_building, serving, experiment, exploration, past, indexed, tenant, space, "
-    "index_recall, title_share, fixed_kind"
+    "index_recall, title_share, fixed_kind, passage_facts"
 )
 
 
@@ -270,12 +274,13 @@ def configure(
     experiment: Mapping[str, Any] | None,
     exploration: Mapping[str, Any] | None,
     fixed_kind: CorpusKind | None,
+    passage_facts: PassageFacts,
 ) -> None:
     """Serve queries like this from now on."""
     writer.execute(
         """
         UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s,
-            fixed_kind = %(fixed_kind)s
+            fixed_kind = %(fixed_kind)s, passage_facts = %(passage_facts)s
         WHERE id = %(id)s
         """,
         {
@@ -284,6 +289,7 @@ def configure(
             "experiment": None if experiment is None else Jsonb(dict(experiment)),
             "exploration": None if exploration is None else Jsonb(dict(exploration)),
             "fixed_kind": fixed_kind,
+            "passage_facts": passage_facts,
         },
     )
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 from engram.core.filter.judge_standing import FULL, NEWCOMERS
 from engram.core.knowledge.beliefs import BeliefMove, Fact, FactStatement, Group, Kind
 from engram.core.knowledge.claims import Claim, Days
+from engram.core.knowledge.functional_predicates import FROM_THE_START
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, each, given, wanted
@@ -28,15 +29,16 @@ class Key:
 
 def keys_of(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[Key]:
     """The groups of these facts."""
+    one = "coalesce(p.functional, f.predicate = ANY(%(functional)s::text[]))"
     rows = reader.rows(
         f"""
-        SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, coalesce(p.functional, false) AS functional,
-               CASE WHEN coalesce(p.functional, false) THEN 0 ELSE f.object_id END AS object_id,
-               CASE WHEN coalesce(p.functional, false) THEN '' ELSE f.object_key END AS object_key
+        SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, {one} AS functional,
+               CASE WHEN {one} THEN 0 ELSE f.object_id END AS object_id,
+               CASE WHEN {one} THEN '' ELSE f.object_key END AS object_key
         FROM {WANTED} {each("fact f", "f.id = wanted.id")}
         {each("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
         """,
-        {"collection": collection_id, "ids": sorted(set(facts))},
+        {"collection": collection_id, "ids": sorted(set(facts)), "functional": sorted(FROM_THE_START)},
     )
     return {Key(**row._asdict()) for row in rows}
 

@@ -109,6 +109,14 @@ collection = Table(
         "title_share", REAL, comment="Share of its passages titled after what they describe; null until measured."
     ),
     Column("fixed_kind", Text, comment="The kind of corpus that somebody set; null: by title_share."),
+    Column(
+        "passage_facts",
+        Text,
+        nullable=False,
+        server_default=text("'auto'"),
+        comment="Which passages facts are read from: on (all), off (none), auto (those about their title).",
+    ),
+    CheckConstraint("passage_facts IN ('auto', 'on', 'off')", name="passage_facts"),
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),

@@ -35,7 +35,9 @@ _OPENING = 1_000  # characters of a sentence in which pronouns are looked for
 _PERSONAL = re.compile(r"(?:^|[.,;]\s+|\band\s+)(?:He|She|His|Her|he|she)\b")
 
 
-def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
+def extract_facts(
+    title: str | None, sentences: Sequence[SentenceAnalysis], *, everywhere: bool = True
+) -> list[Triple]:
     """Read what the sentences of one passage state, in the order of the text; no fact twice in a sentence.
 
     It works on what any pipeline gives, sentences and the names in them, and takes time linear in the text. A passage
@@ -45,10 +47,13 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
     Args:
         title: of the passage; the subject of a sentence that has none, if it names something.
         sentences: all of its sentences, in order.
+        everywhere: also read passages that are not about their title.
     """
     title = title.strip() if title and title.strip() else None
     named = title if title is not None and not is_heading(unqualified(title)) else None
     about = title if title is not None and sentences and _is_subject(title, named, sentences[0]) else None
+    if about is None and not everywhere:
+        return []
     context = Context(about or named, is_page=about is not None)
     topic: Topic | None = None
     found: list[Triple] = []
