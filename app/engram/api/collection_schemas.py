@@ -5,11 +5,10 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.corpus_kind import CorpusKind
+from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
 from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.query import Memory, Strategy
 from engram.services.serving.experiment_arms import Serving
-from engram.storage.corpus.collections import PassageFacts
 
 
 class ExperimentArmOut(BaseModel):

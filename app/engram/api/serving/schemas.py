@@ -7,12 +7,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 
 from engram.api.schemas import MAX_ID, Model, Text, Whole
 from engram.core.experiments import assignment
-from engram.core.ranking.corpus_kind import CorpusKind
+from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
 from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.query import Memory, Strategy
 from engram.services.serving.experiment_arms import Serving
 from engram.services.serving.measured_lift import ArmLift, Lift
-from engram.storage.corpus.collections import PassageFacts
 
 MAX_ARMS = 20
 MAX_SLOTS = 10

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from typing import Literal
 
 CorpusKind = Literal["encyclopedic", "general"]
+PassageFacts = Literal["auto", "on", "off"]
+"""Which passages facts are read from: ``on``: all, ``off``: none, ``auto``: those about their title."""
 
 ENCYCLOPEDIC_SHARE = 0.5
 """Share of passages titled after what they describe from which a corpus is an encyclopedia."""

@@ -9,15 +9,13 @@ from psycopg.types.json import Jsonb
 
 from engram.context.errors import ConfigurationError, GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.corpus_kind import CorpusKind, kind_of
+from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts, kind_of
 from engram.storage.corpus.collection_lock import ALONE, CHANGED, KEPT, hold, locked, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import THERE
 
 Held = Literal["job", "query", "session", "verdict"]
 """What is found by its id alone."""
-PassageFacts = Literal["auto", "on", "off"]
-"""Which passages facts are read from: all, none, or those about their title."""
 _TABLES: dict[Held, str] = {"job": "job", "query": "episode", "session": "session", "verdict": "feedback_event"}
 LOCAL_TENANT = "local"
 """Whose collections are where nobody needs a key."""
