@@ -17,7 +17,7 @@ def rules() -> RuleLanguage:
 
 
 def read(rules: RuleLanguage, title: str | None, *sentences: str) -> list[str]:
-    """Facts of the last sentence: subject | predicate | object, with the first and the last day if there are any."""
+    """Facts of the last sentence: subject | predicate | object, with the first and the last day."""
     (analysed,) = rules.analyse_passages([PassageText(title, " ".join(sentences), sentences)])
     return [_line(fact) for fact in extract_facts(title, analysed) if fact.sentence == len(sentences) - 1]
 

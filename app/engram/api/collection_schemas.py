@@ -86,8 +86,8 @@ class CollectionOut(BaseModel):
     )
     fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by its titles.")
     passage_facts: PassageFacts = Field(
-        description="Which passages facts are read from when they are ingested: 'on': all; 'off': none; 'auto': those "
-        "about their title, as pages of an encyclopedia are."
+        description="Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about "
+        "their title, as pages of an encyclopedia are."
     )
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None

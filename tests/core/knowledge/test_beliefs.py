@@ -161,3 +161,47 @@ def test_beliefs_and_perplexities_stay_in_their_ranges_and_groups_do_not_depend_
         assert Q <= state.perplexity <= 1
         assert beside[fact] == state
     assert all(0 <= move.gain < 1 for move in moves)
+
+
+def held(
+    claims: Sequence[Claim], words: Sequence[FactStatement], *, one: bool = False
+) -> dict[int, tuple[int, str | None]]:
+    facts, _ = replay([Group(claims, words, one)])
+    return {fact: (state.held_until, state.closed_reason) for fact, state in facts.items()}
+
+
+def test_another_source_tells_when_a_fact_ended() -> None:
+    claims = [Claim(1, 7, day(2012)), Claim(2, 7, ALWAYS, day(2018)), Claim(3, 7), Claim(4, 8)]
+    words = [word(place, place) for place in (1, 2, 3, 4)]
+
+    assert held(claims, words) == {
+        1: (day(2018), "ended"),
+        2: (day(2018), None),
+        3: (day(2018), "ended"),
+        4: (NEVER, None),
+    }
+
+
+def test_what_began_once_more_goes_on() -> None:
+    claims = [Claim(1, 7, ALWAYS, day(2010)), Claim(2, 7, day(2015)), Claim(3, 7)]
+
+    assert held(claims, [word(place, place) for place in (1, 2, 3)]) == {
+        1: (day(2010), None),
+        2: (NEVER, None),
+        3: (NEVER, None),
+    }
+
+
+def test_an_end_that_is_doubted_ends_nothing() -> None:
+    claims = [Claim(1, 7, day(2012)), Claim(2, 7, ALWAYS, day(2018))]
+    words = [word(1, 1), word(2, 2), *(word(place, 2, "contradict", f"judge {place}") for place in range(3, 9))]
+
+    assert held(claims, words)[1] == (NEVER, None)
+
+
+def test_a_later_move_replaces_what_was_said_without_days() -> None:
+    claims = [Claim(1, 7), Claim(2, 8, day(2019))]
+
+    assert held(claims, [word(1, 1), word(2, 2)], one=True) == {1: (day(2019), "superseded"), 2: (NEVER, None)}
+    assert held(claims, [word(1, 2), word(2, 1)], one=True) == {1: (NEVER, None), 2: (NEVER, None)}
+    assert held(claims, [word(1, 1), word(2, 2)]) == {1: (NEVER, None), 2: (NEVER, None)}

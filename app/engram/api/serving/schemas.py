@@ -93,8 +93,8 @@ class CollectionPatch(Model):
 
     passage_facts: PassageFacts | None = Field(
         default=None,
-        description="Which passages facts are read from when they are ingested: 'on': all; 'off': none; 'auto', and "
-        "null: those about their title, as pages of an encyclopedia are.",
+        description="Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto', and null: those "
+        "about their title, as pages of an encyclopedia are.",
     )
 
     def patch(self) -> dict[str, Any]:

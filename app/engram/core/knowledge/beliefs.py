@@ -330,9 +330,10 @@ def _close(group: Group, facts: Mapping[int, Fact]) -> None:
 
 
 def _end(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
-    """End a fact without an end of its own when another, believed one of the same object ends ("resigned in 2017").
+    """End a fact without an end of its own when a believed one of the same object ends ("resigned in 2017").
 
-    A fact with a first day ends at the first end after it. A fact without days ends at the last one, unless the same
+    A fact with a first day ends at the first end after it. A fact without days ends at the last one, unless the
+    same
     began once more after that.
     """
     ends = [claim for claim in said if claim.valid_to != NEVER and facts[claim.fact_id].belief >= HELD]

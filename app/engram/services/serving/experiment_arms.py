@@ -72,8 +72,8 @@ class ServingService:
         return self._ask.query(query, served(query))
 
     def configure(self, scope: Scope, patch: Mapping[str, Any]) -> Collection:
-        """Change what the patch names of serving, experiment, exploration, kind of corpus and facts, by the rules of JSON
-        Merge Patch (RFC 7396): what is absent stays, None clears, objects are merged, lists replaced.
+        """Change what the patch names of a collection's settings, by the rules of JSON Merge Patch (RFC 7396):
+        what is absent stays, None clears, objects are merged, lists replaced.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.

@@ -18,15 +18,18 @@ _NOTHING = re.compile(
 _UNCERTAIN = frozenset(
     """say says said tell tells told claim claims claimed deny denies denied believe believes believed think thinks
     thought hope hopes hoped hear hears heard ask asks asked suggest suggests suggested propose proposes proposed
-    suspect suspects suspected expect expects expected want wants wanted wonder wonders wondered doubt doubts doubted
-    insist insists insisted reported reports wish wishes wished imagine imagines guess guesses assume assumes assumed
+    suspect suspects suspected expect expects expected want wants wanted wonder wonders wondered doubt doubts
+    doubted
+    insist insists insisted reported reports wish wishes wished imagine imagines guess guesses assume assumes
+    assumed
     if whether unless imagined predicts predicted speculated""".split()
 )
 """What follows one of these is somebody's word, a wish or a condition."""
 
 
 _DENIED = re.compile(
-    r"""\?["'”’)\s]*$|^(?:it|there)\ (?:is|was)\ (?:not\ true|not\ the\ case|no\ truth|wrong|false|untrue|incorrect)\b
+    r"""\?["'”’)\s]*$|^(?:it|there)\ (?:is|was)\ (?:not\ true|not\ the\ case|no\
+    truth|wrong|false|untrue|incorrect)\b
     |\bthat\ is\ (?:not\ true|wrong|untrue|false)\b""",
     re.VERBOSE,
 )

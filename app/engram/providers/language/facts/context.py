@@ -17,14 +17,16 @@ _ORGANISATION_WORDS = ORGANISATIONS | frozenset(
     trading transport travel ventures water wines works""".split()
 )
 _HEADINGS = frozenset(
-    """about absences action actions agenda announcement announcements annual apologies appendix appointments article
+    """about absences action actions agenda announcement announcements annual apologies appendix appointments
+    article
     attendance birthdays board brief briefing bulletin calendar changes chapter code contact contacts correction
     corrections council details digest directory election elections emergency faq faqs farewell feedback finance
     follow-up football guide guidelines handbook hello help history hr index information internal introduction
     introductions invitation invoice jobs letter letters list lunch manual meeting meetings memo memorandum minutes
     news newsletter note notes notice notices obituaries obituary office offices onboarding our out overview page
     part people personnel policies policy press procedure procedures profile profiles project question questions re
-    reception reminder reorganisation report reports request results review rules schedule section sport sports staff
+    reception reminder reorganisation report reports request results review rules schedule section sport sports
+    staff
     statement status summary supplement team terms thanks update updates vacancies visit weekly welcome who
     your fwd fw""".split()
 )

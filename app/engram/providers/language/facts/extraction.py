@@ -40,8 +40,9 @@ def extract_facts(
 ) -> list[Triple]:
     """Read what the sentences of one passage state, in the order of the text; no fact twice in a sentence.
 
-    It works on what any pipeline gives, sentences and the names in them, and takes time linear in the text. A passage
-    about its title is read as a page of an encyclopedia. Every passage is read for posts, places, relatives and
+    It works on what any pipeline gives, sentences and the names in them, and takes time linear in the text.
+    A passage about its title is read as a page of an encyclopedia. Every passage is read for posts, places,
+    relatives and
     lives (``statements``); where a title is a heading, or the first sentence has another subject, for nothing else.
 
     Args:
@@ -116,7 +117,8 @@ def _letters(text: str) -> str:
 def _merged(said: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
     """The first reading of a sentence, and what the second states of posts and seats.
 
-    What the first says of these in looser words goes: "elected mayor of, Braga" beside "position held, mayor of Braga".
+    What the first says of these in looser words goes: "elected mayor of, Braga" beside "position held, mayor of
+    Braga".
     """
     closer = [fact for fact in stated if fact.predicate in _CLOSER]
     rest = [

@@ -152,7 +152,7 @@ class Naming(Sentence):
         return end + 1 if comma and self._kind(end) == "," and end == name + 1 else end
 
     def apposition(self, at: int) -> int:
-        """Read what follows a name between commas or in brackets: a role, a relative, "who ..."; the place after."""
+        """Read what follows a name between commas or in brackets: a role, a relative, "who ..."; where it ends."""
         if at in self._read:
             return at + 1
         self._read.add(at)

@@ -10,7 +10,8 @@ from engram.providers.language.facts.stated_facts import kind_of
 
 OFFICES = frozenset(
     """administrator ambassador archbishop auditor bishop boss bursar captain caretaker ceo cfo chair chairman
-    chairperson chairwoman chancellor cio clerk cmo coach commander commissioner comptroller conductor consul convener
+    chairperson chairwoman chancellor cio clerk cmo coach commander commissioner comptroller conductor consul
+    convener
     convenor coo coordinator cto counsel curator dean delegate deputy director editor executive governor head
     headmaster headmistress headteacher inspector leader librarian manager marshal mayor minister moderator officer
     partner premier president principal professor provost rector registrar representative secretary senator sheriff
@@ -33,7 +34,8 @@ _RELATIONS = frozenset(
 _PASSED_OVER = frozenset("new acting interim current present own long-time".split())
 _PAST = frozenset("former ex late then outgoing would-be".split())
 _BEFORE_OFFICE = frozenset(
-    """chief managing vice deputy assistant associate executive non-executive financial operating technical marketing
+    """chief managing vice deputy assistant associate executive non-executive financial operating technical
+    marketing
     sales general senior junior prime foreign finance medical artistic creative commercial regional national board
     human project product press music honorary joint co-""".split()
 )
@@ -122,12 +124,12 @@ def read_role(items: Sequence[Item], at: int) -> Role | None:
     kind = "office" if noun in OFFICES else "organisation" if noun in ORGANISATIONS else "person"
     if any(item.word in _PAST for item in items[first:end]):
         return None
-    parts, organisation, end = _complement(items, end, kind)
-    text = " ".join([*(item.text for item in items[first : end[0]]), *parts]).replace(" - ", "-")
+    parts, organisation, (noun_end, last) = _complement(items, end, kind)
+    text = " ".join([*(item.text for item in items[first:noun_end]), *parts]).replace(" - ", "-")
     if first == 0 and text[1:].islower():
         text = text[0].lower() + text[1:]  # "Treasurer: NAME"
-    preposition = "" if organisation is None else _preposition(items, end[1])
-    return Role(kind, text, noun, organisation, nation, owner, definite, end[1], general, preposition)
+    preposition = "" if organisation is None else _preposition(items, last)
+    return Role(kind, text, noun, organisation, nation, owner, definite, last, general, preposition)
 
 
 def _preposition(items: Sequence[Item], end: int) -> str:
@@ -135,7 +137,7 @@ def _preposition(items: Sequence[Item], end: int) -> str:
 
 
 def _complement(items: Sequence[Item], end: int, kind: str) -> tuple[list[str], str | None, tuple[int, int]]:
-    """What follows the noun: "of human resources", "at NAME"; its words, the name, and where noun and phrase end."""
+    """What follows the noun ("of human resources", "at NAME"): its words, the name, where noun and phrase end."""
     if _word(items, end) == "in" and _word(items, end + 1) == "chief":
         end += 2
     noun_end, parts = end, []
