@@ -16,20 +16,18 @@ _NOTHING = re.compile(
 )
 """Words with which a whole sentence states nothing."""
 _UNCERTAIN = frozenset(
-    """say says said tell tells told claim claims claimed deny denies denied believe believes believed think thinks
-    thought hope hopes hoped hear hears heard ask asks asked suggest suggests suggested propose proposes proposed
-    suspect suspects suspected expect expects expected want wants wanted wonder wonders wondered doubt doubts
-    doubted
-    insist insists insisted reported reports wish wishes wished imagine imagines guess guesses assume assumes
-    assumed
-    if whether unless imagined predicts predicted speculated""".split()
+    """ask asked asks assume assumed assumes believe believed believes claim claimed claims denied denies deny
+    doubt doubted doubts expect expected expects guess guesses hear heard hears hope hoped hopes if imagine
+    imagined imagines insist insisted insists predicted predicts propose proposed proposes reported reports
+    said say says speculated suggest suggested suggests suspect suspected suspects tell tells think thinks
+    thought told unless want wanted wants whether wish wished wishes wonder wondered wonders""".split()
 )
 """What follows one of these is somebody's word, a wish or a condition."""
 
 
 _DENIED = re.compile(
-    r"""\?["'”’)\s]*$|^(?:it|there)\ (?:is|was)\ (?:not\ true|not\ the\ case|no\
-    truth|wrong|false|untrue|incorrect)\b
+    r"""\?["'”’)\s]*$
+    |^(?:it|there)\ (?:is|was)\ (?:not\ true|not\ the\ case|no\ truth|wrong|false|untrue|incorrect)\b
     |\bthat\ is\ (?:not\ true|wrong|untrue|false)\b""",
     re.VERBOSE,
 )

@@ -7,28 +7,26 @@ from engram.providers.language.facts.sentence_items import name_words
 from engram.providers.language.name_words import NAME_PARTICLES
 
 _ORGANISATION_WORDS = ORGANISATIONS | frozenset(
-    """academy air airlines airways analytics authority bakery bank brothers bureau capital chamber church committee
-    co commission community computing consulting corp corporation court council dairy department developments
-    electric electronics energy energie engineering enterprises faculty films finance foods fund gallery gas gmbh
-    glass games holding holdings inc industries insurance international investments labs library limited lines line
-    llc logistics ltd media mills mining ministry mobility motors office oil orchestra parliament partners party
-    pharma plc police power press productions properties rail railway railways records republic robotics sa se
-    services shipping software solutions sons steel studios systems team technologies technology telecom textiles
-    trading transport travel ventures water wines works""".split()
+    """academy air airlines airways analytics authority bakery bank brothers bureau capital chamber church co
+    commission committee community computing consulting corp corporation council court dairy department
+    developments electric electronics energie energy engineering enterprises faculty films finance foods fund
+    gallery games gas glass gmbh holding holdings inc industries insurance international investments labs
+    library limited line lines llc logistics ltd media mills mining ministry mobility motors office oil
+    orchestra parliament partners party pharma plc police power press productions properties rail railway
+    railways records republic robotics sa se services shipping software solutions sons steel studios systems
+    team technologies technology telecom textiles trading transport travel ventures water wines works""".split()
 )
 _HEADINGS = frozenset(
     """about absences action actions agenda announcement announcements annual apologies appendix appointments
-    article
-    attendance birthdays board brief briefing bulletin calendar changes chapter code contact contacts correction
-    corrections council details digest directory election elections emergency faq faqs farewell feedback finance
-    follow-up football guide guidelines handbook hello help history hr index information internal introduction
-    introductions invitation invoice jobs letter letters list lunch manual meeting meetings memo memorandum minutes
-    news newsletter note notes notice notices obituaries obituary office offices onboarding our out overview page
-    part people personnel policies policy press procedure procedures profile profiles project question questions re
-    reception reminder reorganisation report reports request results review rules schedule section sport sports
-    staff
-    statement status summary supplement team terms thanks update updates vacancies visit weekly welcome who
-    your fwd fw""".split()
+    article attendance birthdays board brief briefing bulletin calendar changes chapter code contact contacts
+    correction corrections council details digest directory election elections emergency faq faqs farewell
+    feedback finance follow-up football fw fwd guide guidelines handbook hello help history hr index
+    information internal introduction introductions invitation invoice jobs letter letters list lunch manual
+    meeting meetings memo memorandum minutes news newsletter note notes notice notices obituaries obituary
+    office offices onboarding our out overview page part people personnel policies policy press procedure
+    procedures profile profiles project question questions re reception reminder reorganisation report reports
+    request results review rules schedule section sport sports staff statement status summary supplement team
+    terms thanks update updates vacancies visit weekly welcome who your""".split()
 )
 """Words of headings that name no person, place or organisation."""
 

@@ -11,33 +11,33 @@ from engram.providers.language.facts.stated_facts import kind_of
 OFFICES = frozenset(
     """administrator ambassador archbishop auditor bishop boss bursar captain caretaker ceo cfo chair chairman
     chairperson chairwoman chancellor cio clerk cmo coach commander commissioner comptroller conductor consul
-    convener
-    convenor coo coordinator cto counsel curator dean delegate deputy director editor executive governor head
-    headmaster headmistress headteacher inspector leader librarian manager marshal mayor minister moderator officer
-    partner premier president principal professor provost rector registrar representative secretary senator sheriff
-    spokesman spokesperson spokeswoman steward superintendent supervisor treasurer trustee vicar warden""".split()
+    convener convenor coo coordinator counsel cto curator dean delegate deputy director editor executive
+    governor head headmaster headmistress headteacher inspector leader librarian manager marshal mayor
+    minister moderator officer partner premier president principal professor provost rector registrar
+    representative secretary senator sheriff spokesman spokesperson spokeswoman steward superintendent
+    supervisor treasurer trustee vicar warden""".split()
 )
 """Posts that somebody holds for a time; other nouns for people say what somebody is."""
 ORGANISATIONS = frozenset(
-    """agency airline association bank brewery brand broadcaster business carrier charity chain club college company
-    consultancy cooperative council federation firm foundation group hospital hotel institute laboratory maker
-    manufacturer museum network newspaper operator organisation organization practice publisher retailer school
-    society startup subsidiary supplier theatre theater trust union university utility wholesaler""".split()
+    """agency airline association bank brand brewery broadcaster business carrier chain charity club college
+    company consultancy cooperative council federation firm foundation group hospital hotel institute
+    laboratory maker manufacturer museum network newspaper operator organisation organization practice
+    publisher retailer school society startup subsidiary supplier theater theatre trust union university
+    utility wholesaler""".split()
 )
 _RELATIONS = frozenset(
-    """member members heir heiress winner runner-up owner co-owner shareholder founder co-founder grandfather
-    grandmother grandson granddaughter stepsister stepbrother stepfather stepmother cousin uncle aunt nephew niece
-    friend colleague predecessor successor candidate contender supporter follower admirer partner-in-law rival
-    customer buyer user number resident person man woman""".split()
+    """admirer aunt buyer candidate co-founder co-owner colleague contender cousin customer follower founder
+    friend granddaughter grandfather grandmother grandson heir heiress man member members nephew niece number
+    owner partner-in-law person predecessor resident rival runner-up shareholder stepbrother stepfather
+    stepmother stepsister successor supporter uncle user winner woman""".split()
 )
 """What somebody is to another, or for a moment: no post and no profession."""
 _PASSED_OVER = frozenset("new acting interim current present own long-time".split())
 _PAST = frozenset("former ex late then outgoing would-be".split())
 _BEFORE_OFFICE = frozenset(
-    """chief managing vice deputy assistant associate executive non-executive financial operating technical
-    marketing
-    sales general senior junior prime foreign finance medical artistic creative commercial regional national board
-    human project product press music honorary joint co-""".split()
+    """artistic assistant associate board chief co- commercial creative deputy executive finance financial
+    foreign general honorary human joint junior managing marketing medical music national non-executive
+    operating press prime product project regional sales senior technical vice""".split()
 )
 """Words that may stand before a post in a capitalised title."""
 _GIVEN_NAMES = frozenset("bishop chancellor dean head marshal provost sheriff judge captain".split())
