@@ -2239,6 +2239,12 @@ export interface components {
             name: string;
             /** Passage Count */
             passage_count: number;
+            /**
+             * Passage Facts
+             * @description Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about their title, as pages of an encyclopedia are.
+             * @enum {string}
+             */
+            passage_facts: "auto" | "on" | "off";
             /** @description Of a copy that `engram replay` made: of what, and as of when. */
             past: components["schemas"]["PastOut"] | null;
             /** Sentence Count */
@@ -2289,6 +2295,9 @@ export interface components {
          * @example {
          *       "corpus_kind": "general"
          *     }
+         * @example {
+         *       "passage_facts": "on"
+         *     }
          */
         CollectionPatch: {
             /**
@@ -2300,6 +2309,11 @@ export interface components {
             experiment?: components["schemas"]["ExperimentIn"] | null;
             /** @description Null: none. */
             exploration?: components["schemas"]["ExplorationIn"] | null;
+            /**
+             * Passage Facts
+             * @description Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto', and null: those about their title, as pages of an encyclopedia are.
+             */
+            passage_facts?: ("auto" | "on" | "off") | null;
             /**
              * Serving
              * @description 'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.
