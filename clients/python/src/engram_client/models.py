@@ -1843,6 +1843,10 @@ class CollectionOut(Struct):
     """
     name: str
     passage_count: int
+    passage_facts: Literal["auto", "on", "off"]
+    """
+    Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about their title, as pages of an encyclopedia are.
+    """
     past: PastOut | None
     """
     Of a copy that `engram replay` made: of what, and as of when.

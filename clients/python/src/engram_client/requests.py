@@ -821,6 +821,10 @@ class CollectionPatch(TypedDict):
     """
     Null: none.
     """
+    passage_facts: NotRequired[Literal["auto", "on", "off"] | None]
+    """
+    Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto', and null: those about their title, as pages of an encyclopedia are.
+    """
     serving: NotRequired[Literal["live", "shadow"] | None]
     """
     'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.

@@ -9,6 +9,7 @@ from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.assertion import is_denied
 from engram.providers.language.facts.brackets import facts_in, without_brackets
 from engram.providers.language.facts.context import Context, is_heading
+from engram.providers.language.facts.roles import OFFICES
 from engram.providers.language.facts.sentence_items import Item, Names, name_words, read, unqualified
 from engram.providers.language.facts.sentence_reader import read_sentence
 from engram.providers.language.facts.stated_facts import SentenceFacts, Topic, heads, kind_of
@@ -24,6 +25,11 @@ _LIFE = re.compile(
 _DEFINED = re.compile(r"[A-Z][^().]{0,80}\([^()]{0,200}[0-9]{4}[^()]{0,80}\)")
 """A name with dates in brackets, with which pages of an encyclopedia begin."""
 _CLOSER = frozenset({"position held", "based in", "affiliation"})
+_TELLING = OFFICES | frozenset(
+    """based became becomes employed headquartered headquarters joined left lived lives located member moved office
+    relocated resides situated succeeded succeeds taught teaches took worked works""".split()
+)
+"""Words without one of which a sentence of a page states none of these."""
 _COMMON = (
     frozenset(clause_words.PREDICATES.values())
     | frozenset(clause_words.KIN.values())
@@ -66,7 +72,8 @@ def extract_facts(
         if about is not None and lead:
             topic = _topic(about, items, sentences)
             context.topic, context.kind = topic.words, topic.kind
-        stated = read_statements(sentence.text, everything, context, ordinal)
+        telling = about is None or any(item.word.partition(" ")[0] in _TELLING for item in everything)
+        stated = read_statements(sentence.text, everything, context, ordinal) if telling else []
         if about is not None and not is_denied(sentence.text):
             speaks = any(item.kind in "bv" for item in items)
             said = _alias(topic, items, ordinal) if lead and speaks else []
