@@ -43,7 +43,7 @@ def is_heading(title: str) -> bool:
     parts = title.split()
     plain = {part.strip(".,:;!?").casefold() for part in parts}
     small = [part for part in parts if part[0].islower() and part not in _SMALL]
-    return bool(small or plain & _HEADINGS or title.rstrip().endswith(("?", "!")) or ":" in title)
+    return bool(small or plain & _HEADINGS or title.rstrip().endswith(("?", "!")))
 
 
 def is_organisation(name: str) -> bool:

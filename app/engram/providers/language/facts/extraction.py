@@ -105,7 +105,9 @@ def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool:
     if whole.startswith(opening) and len(opening) > 1:
         return True
     if name is None:
-        return _letters(first.text).removeprefix("the").startswith(whole)
+        text = _letters(first.text)
+        begins = text.removeprefix("the").startswith(whole.removeprefix("the"))
+        return begins or (whole in text and len(bare.split()) >= MOST_NAME_WORDS)
     subjects = [name_words(item.text) for item in items[:verb] if item.kind == "N"]
     if short in opening or (not subjects and (" " in bare or bare in first.text)):
         return True
