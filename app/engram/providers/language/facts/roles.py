@@ -13,7 +13,7 @@ OFFICES = frozenset(
     chairperson chairwoman chancellor cio clerk cmo coach commander commissioner comptroller conductor consul
     convener convenor coo coordinator counsel cto curator dean delegate deputy director editor executive
     governor head headmaster headmistress headteacher inspector leader librarian manager marshal mayor
-    minister moderator officer partner premier president principal professor provost rector registrar
+    minister moderator officer premier president principal professor provost rector registrar
     representative secretary senator sheriff spokesman spokesperson spokeswoman steward superintendent
     supervisor treasurer trustee vicar warden""".split()
 )
@@ -28,7 +28,7 @@ ORGANISATIONS = frozenset(
 _RELATIONS = frozenset(
     """admirer aunt buyer candidate co-founder co-owner colleague contender cousin customer follower founder
     friend granddaughter grandfather grandmother grandson heir heiress man member members nephew niece number
-    owner partner-in-law person predecessor resident rival runner-up shareholder stepbrother stepfather
+    owner partner person predecessor resident rival runner-up shareholder stepbrother stepfather
     stepmother stepsister successor supporter uncle user winner woman""".split()
 )
 """What somebody is to another, or for a moment: no post and no profession."""
