@@ -115,12 +115,12 @@ interface InsideProps {
 function Inside({ me, leave, refused }: InsideProps) {
   const place = usePlace();
   const [collections, setCollections] = useState<string[] | null>(null);
-  const [ready, setReady] = useState<Schemas["Readiness"] | null>(null);
+  const [ready, setReady] = useState<Schemas["ReadinessOut"] | null>(null);
   const [chosen, setChosen] = useState(place.settings.get("c") ?? localStorage.getItem(CHOSEN) ?? "");
   const main = useRef<HTMLElement>(null);
   const refresh = useCallback(async () => {
     setCollections(await names(me).catch(() => []));
-    setReady(await read<Schemas["Readiness"]>(connect("default").api.GET("/readyz")).catch(() => null));
+    setReady(await read<Schemas["ReadinessOut"]>(connect("default").api.GET("/readyz")).catch(() => null));
   }, [me]);
   useEffect(() => void refresh(), [refresh]);
   useEffect(() => {

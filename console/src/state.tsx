@@ -11,7 +11,7 @@ export type Scope = "query" | "read" | "ingest" | "judge" | "audit" | "moderate"
 export interface Shared {
   engram: Engram;
   me: Schemas["WhoOut"];
-  ready: Schemas["Readiness"] | null;
+  ready: Schemas["ReadinessOut"] | null;
   collection: string;
   collections: string[];
   choose: (collection: string) => void;

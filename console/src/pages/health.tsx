@@ -11,7 +11,7 @@ const EVERY = 5_000;
 
 export function Health() {
   const { engram, may } = useShared();
-  const ready = useLoaded(() => read<Schemas["Readiness"]>(engram.api.GET("/readyz")), []);
+  const ready = useLoaded(() => read<Schemas["ReadinessOut"]>(engram.api.GET("/readyz")), []);
   const quotas = useLoaded(() => read<Schemas["QuotasOut"]>(engram.api.GET("/access/quotas")), []);
   useEffect(() => {
     const timer = setInterval(() => {
@@ -36,7 +36,7 @@ export function Health() {
   );
 }
 
-function Standing({ ready }: { ready: Schemas["Readiness"] }) {
+function Standing({ ready }: { ready: Schemas["ReadinessOut"] }) {
   const rows: readonly (readonly [string, string, boolean])[] = [
     ["Service", ready.status, ready.status === "ok"],
     ["Postgres", ready.postgres, ready.postgres === "ok"],

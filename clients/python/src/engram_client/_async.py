@@ -606,9 +606,9 @@ class AsyncEngram:
         """Whether the process lives."""
         return await self._get(m.Health, "/healthz")
 
-    async def ready(self) -> m.Readiness:
+    async def ready(self) -> m.ReadinessOut:
         """Whether the service can work, and what of it is away."""
-        return await self._get(m.Readiness, "/readyz")
+        return await self._get(m.ReadinessOut, "/readyz")
 
     def _name(self, collection: str | None) -> str:
         return self.collection if collection is None else collection

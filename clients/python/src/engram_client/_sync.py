@@ -593,9 +593,9 @@ class Engram:
         """Whether the process lives."""
         return self._get(m.Health, "/healthz")
 
-    def ready(self) -> m.Readiness:
+    def ready(self) -> m.ReadinessOut:
         """Whether the service can work, and what of it is away."""
-        return self._get(m.Readiness, "/readyz")
+        return self._get(m.ReadinessOut, "/readyz")
 
     def _name(self, collection: str | None) -> str:
         return self.collection if collection is None else collection
