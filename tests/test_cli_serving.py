@@ -47,6 +47,7 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
     assert shown(cli, curie, "--corpus-kind", "general")[1] == "     ranked as general, as set"
     assert shown(cli, curie, "--corpus-kind", "auto")[1] == kind
     as_json = json.loads("\n".join(shown(cli, curie, "--json")))
+    assert (as_json["kind_source"], as_json["question_share"], as_json["question_count"]) == ("titles", None, 0)
     assert (as_json["serving"], as_json["experiment"], as_json["exploration"]) == ("live", None, None)
 
 

@@ -29,6 +29,7 @@ def run(application: Application, name: str) -> None:
     _ingest(application, name, *CURIE[:3], *(dict(passage) | {"metadata": FILTER} for passage in CURIE[3:]))
     scope = application.access.scope(name)
     _ask(application, scope)
+    application.kinds.run()
     _give_verdicts(application, scope)
     application.lift.lift(scope, since=None, before=None, baseline=None)
     events = undo.stream(application, name, EVENTS, seed=1)

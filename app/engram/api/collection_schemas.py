@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
+from engram.core.ranking.corpus_kind import CorpusKind, KindSource, PassageFacts
 from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.query import Memory, Strategy
 from engram.services.serving.experiment_arms import Serving
@@ -80,11 +80,21 @@ class CollectionOut(BaseModel):
         description="Which ranking weights it starts from: 'encyclopedic' where passages are titled after the "
         "things they describe, else 'general'."
     )
+    kind_source: KindSource = Field(
+        description="What decided on that: 'setting': somebody set it; 'questions': question_share; 'titles': "
+        "title_share; 'default': nothing was measured yet."
+    )
     title_share: float | None = Field(
         description="Share of its passages titled after what they describe, in [0, 1]; from one half on it is "
         "taken for encyclopedic. Measured after each ingest until the first verdict. Null: not measured yet."
     )
-    fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by its titles.")
+    question_share: float | None = Field(
+        description="Share of its questions with a candidate titled after something that they name, in [0, 1]; "
+        "from one third on it is taken for encyclopedic. Measured from 30 different questions on, until the first "
+        "verdict; it then goes before title_share. Null: too few were asked."
+    )
+    question_count: int = Field(description="Different questions that were looked at for that, of the latest 300.")
+    fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by what was measured.")
     passage_facts: PassageFacts = Field(
         description="Which passages facts are read from at ingest: 'on': all; 'off': none; 'auto': those about "
         "their title, as pages of an encyclopedia are."

@@ -34,7 +34,9 @@ def collection(
     no_exploration: Annotated[bool, typer.Option("--no-exploration", help="End the exploration.")] = False,
     corpus_kind: Annotated[
         str | None,
-        typer.Option(help="Which ranking weights it starts from: encyclopedic, general, or auto (by its titles)."),
+        typer.Option(
+            help="Which ranking weights it starts from: encyclopedic, general, or auto (by titles and questions)."
+        ),
     ] = None,
     passage_facts: Annotated[
         str | None,
@@ -75,6 +77,20 @@ def collection(
 _FACTS_FROM = {"on": "all passages", "off": "no passages", "auto": "passages about their title"}
 
 
+def _kind_reason(shown: dict[str, Any]) -> str:
+    """Why a collection is of its kind."""
+    match shown["kind_source"]:
+        case "setting":
+            return "as set"
+        case "questions":
+            asked = f"{shown['question_share']:.0%} of {shown['question_count']}"
+            return f"by its questions ({asked} name what a candidate is titled after)"
+        case "titles":
+            return f"by its titles ({shown['title_share']:.0%} of passages titled after their subject)"
+        case _:
+            return "as long as nothing was measured"
+
+
 def _document(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -86,13 +102,7 @@ def _say_collection(shown: dict[str, Any]) -> None:
     counts = ", ".join(f"{shown[f'{kind}_count']} {plural}" for kind, plural in PLURALS.items())
     serving = "in shadow: it learns, and serves without memory" if shown["serving"] == "shadow" else "live"
     say(f"{shown['name']}: {counts}; {serving}")
-    share = (
-        ""
-        if shown["title_share"] is None
-        else f" ({shown['title_share']:.0%} of passages titled after their subject)"
-    )
-    decided = "as set" if shown["fixed_kind"] else f"by its titles{share}"
-    say(f"     ranked as {shown['corpus_kind']}, {decided}")
+    say(f"     ranked as {shown['corpus_kind']}, {_kind_reason(shown)}")
     say(f"     facts are read from {_FACTS_FROM[shown['passage_facts']]}")
     for arm in (shown["experiment"] or {}).get("arms", []):
         say(

@@ -15,6 +15,7 @@ from engram.runtime.asking import Asking
 from engram.services.corpus.document_conversion import DocumentsService
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
+from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.explanations.learning_overview import LearnedService
 from engram.services.explanations.sentence_explanations import ExplainService
@@ -126,12 +127,18 @@ class Application(Asking):
             self.database,
             self.encoder,
             self.language,
+            self.kinds,
             batch_size=self.settings.ingest_batch_size,
             time_llm=self.llm if self.settings.llm_time_extraction else None,
             rebase=self.evolve.rebase,
             facts=self.noise if self.settings.facts else None,
             align=self.align,
         )
+
+    @cached_property
+    def kinds(self) -> KindService:
+        """Tells kinds of corpora apart."""
+        return KindService(self.database, lambda: self.priors)
 
     @cached_property
     def names(self) -> NamesService:

@@ -24,6 +24,7 @@ LEFT_MS = 50
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
 NAMES_SECONDS = 1.0
+KINDS_SECONDS = 60.0
 STATISTICS_SECONDS = 2.0
 CLOSING_SECONDS = 5.0
 RETENTION_SECONDS = 3600.0
@@ -60,6 +61,7 @@ class Worker:
             "statistics": self._analyse,
             "retention": self._retire,
             "names": self._name,
+            "kinds": self._tell_kinds,
             "closing": self._remove_closed,
         }
         if self._app.settings.maintenance_interval_seconds:
@@ -172,6 +174,10 @@ class Worker:
     def _name(self) -> None:
         self._app.names.run(self._stopping.is_set, aside=True)
         self._stopping.wait(NAMES_SECONDS)
+
+    def _tell_kinds(self) -> None:
+        self._app.kinds.run(self._stopping.is_set)
+        self._stopping.wait(KINDS_SECONDS)
 
     def _analyse(self) -> None:
         self._app.statistics.run(self._stopping.is_set)

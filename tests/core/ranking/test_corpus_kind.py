@@ -4,9 +4,12 @@ import pytest
 
 from engram.core.ranking.corpus_kind import (
     ENCYCLOPEDIC_SHARE,
+    LEAST_QUESTIONS,
+    NAMING_SHARE,
+    KindMeasure,
     is_name,
     is_titled_after_subject,
-    kind_of,
+    question_share,
     title_share,
 )
 
@@ -59,6 +62,19 @@ def test_the_share_counts_untitled_passages_as_well() -> None:
 
 
 def test_half_of_the_passages_make_an_encyclopedia() -> None:
-    assert kind_of(ENCYCLOPEDIC_SHARE) == "encyclopedic"
-    assert kind_of(ENCYCLOPEDIC_SHARE - 0.01) == "general"
-    assert kind_of(None) == "general"
+    assert KindMeasure(ENCYCLOPEDIC_SHARE).kind == "encyclopedic"
+    assert KindMeasure(ENCYCLOPEDIC_SHARE - 0.01).kind == "general"
+    assert KindMeasure(None).kind == "general"
+
+
+def test_few_questions_have_no_share() -> None:
+    assert question_share([True] * (LEAST_QUESTIONS - 1)) is None
+    assert question_share([True] * 10 + [False] * (LEAST_QUESTIONS - 10)) == 10 / LEAST_QUESTIONS
+
+
+def test_questions_decide_before_titles() -> None:
+    assert KindMeasure(1.0, NAMING_SHARE - 0.01).kind == "general"
+    assert KindMeasure(0.0, NAMING_SHARE).kind == "encyclopedic"
+    assert KindMeasure(1.0, 0.0).source == "questions"
+    assert KindMeasure(1.0).source == "titles"
+    assert KindMeasure(None).source == "default"

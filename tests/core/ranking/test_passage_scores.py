@@ -17,6 +17,7 @@ from engram.core.ranking.passage_scores import (
     UNTITLED,
     HopReach,
     best,
+    names_title,
     passage_features,
     passage_scores,
     with_second_look,
@@ -161,6 +162,12 @@ def test_likeness_counts_once_more_where_nothing_is_titled_at_the_first_hop(
     else:
         assert again == {"similarity_untitled": 0.6, "evidence_1_untitled": 0.9, "rank_1_untitled": 1.0}
         assert other == {"similarity_untitled": 0.5, "lexical_untitled": 1.5}
+
+
+@pytest.mark.parametrize("titled", [{}, {2: 0.5}])
+def test_any_candidate_tells_whether_one_is_titled_after_the_question(titled: dict[int, float]) -> None:
+    _, features = passage_features({1: 0.9, 2: 0.4, 3: -0.1}, {}, {}, [reach((1, 0.5, 1.0), titled=titled)])
+    assert {names_title(row) for row in features} == {bool(titled)}
 
 
 def test_a_title_of_a_passage_that_is_not_ranked_is_none() -> None:

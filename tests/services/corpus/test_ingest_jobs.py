@@ -41,7 +41,9 @@ class Disturbed:
 
 
 def indexer(application: Application, embedder: Any, batch_size: int = 3) -> Runner:
-    ingest = IndexService(application.database, Encoder(embedder), application.language, batch_size=batch_size)
+    ingest = IndexService(
+        application.database, Encoder(embedder), application.language, application.kinds, batch_size=batch_size
+    )
     return runner(application, ingest=ingest)
 
 

@@ -1,13 +1,16 @@
-"""The kind of a collection's corpus: measured from its titles, set by hand, and what follows from it."""
+"""The kind of a collection's corpus: measured by titles and questions, set by hand, and what follows from it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fastapi.testclient import TestClient
 
+from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
+from engram.core.ranking.profiles import ProfileName
 from engram.runtime.container import Application
-from engram.services.corpus.kind_measurement import measure_kind
 from engram.services.retrieval.query import Query
+from engram.storage.corpus import collections
 from tests.support import state, undo
 
 Ingest = Callable[..., Mapping[str, Any]]
@@ -20,6 +23,10 @@ PAGES = [
     {"id": "refund", "title": "Refunds", "text": "You get your money back within two weeks."},
     {"id": "note", "text": "The till is closed on Mondays."},
 ]
+
+
+NAMING = [f"What did Christiaan Huygens do in {year}?" for year in range(1650, 1650 + LEAST_QUESTIONS)]
+UNNAMING = [f"Which is the best of all {number} ways to pay?" for number in range(LEAST_QUESTIONS)]
 
 
 def kind_of(http: TestClient, collection: str) -> tuple[str, float | None, str | None]:
@@ -65,7 +72,9 @@ def test_verdicts_teach_the_weights_of_their_kind_and_keep_it(
     judge(application, collection)
     assert state.learned_weights(application, collection, model="enough") is not None
     ingest(*PAGES)
-    measure_kind(application.database, state.collection_id(application, collection))
+    application.kinds.measure(state.collection_id(application, collection))
+    ask(application, collection, UNNAMING)
+    application.kinds.run()
 
     assert kind_of(http, collection)[:2] == ("encyclopedic", 1.0)
     undo.assert_verified(application, collection)
@@ -73,6 +82,90 @@ def test_verdicts_teach_the_weights_of_their_kind_and_keep_it(
     http.patch(f"/collections/{collection}", json={"corpus_kind": "general"})
     judge(application, collection)
     undo.assert_verified(application, collection)
+
+
+def test_questions_decide_once_enough_were_asked(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*ARTICLES)
+    ask(application, collection, UNNAMING[1:])
+    application.kinds.run()
+    assert told(http, collection) == ("encyclopedic", "titles", None, 0)
+    ask(application, collection, UNNAMING[:1])
+    application.kinds.run()
+    assert told(http, collection) == ("general", "questions", 0.0, LEAST_QUESTIONS)
+    assert http.get(f"/collections/{collection}").json()["title_share"] == 1.0
+
+
+def test_questions_that_name_titles_make_an_encyclopedia(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*PAGES, ARTICLES[1])
+    assert told(http, collection)[:2] == ("general", "titles")
+    ask(application, collection, NAMING)
+    application.kinds.run()
+    assert told(http, collection) == ("encyclopedic", "questions", 1.0, LEAST_QUESTIONS)
+
+
+def test_a_question_counts_once_and_only_where_features_ranked(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*ARTICLES)
+    ask(application, collection, UNNAMING[:1] * LEAST_QUESTIONS)
+    ask(application, collection, UNNAMING, profile="paper")
+    application.kinds.run()
+    assert told(http, collection) == ("encyclopedic", "titles", None, 0)
+
+
+def test_questions_are_looked_at_again_when_there_are_twice_as_many(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*ARTICLES)
+    ask(application, collection, NAMING)
+    application.kinds.run()
+    ask(application, collection, UNNAMING[1:])
+    application.kinds.run()
+    assert told(http, collection)[2:] == (1.0, LEAST_QUESTIONS)
+    ask(application, collection, UNNAMING[:1])
+    application.kinds.run()
+    assert told(http, collection)[2:] == (0.5, 2 * LEAST_QUESTIONS)
+
+
+def test_titles_that_nobody_looked_at_are_looked_at_without_an_ingest(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*ARTICLES)
+    with application.database.write() as writer:
+        writer.execute("UPDATE collection SET title_share = NULL WHERE name = %(name)s", {"name": collection})
+    assert told(http, collection) == ("general", "default", None, 0)
+    application.kinds.run()
+    assert told(http, collection) == ("encyclopedic", "titles", None, 0)
+
+
+def test_a_kind_stays_while_verdicts_are_being_applied(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*ARTICLES)
+    ask(application, collection, UNNAMING)
+    with application.database.write() as writer:
+        collections.lock_learning(writer, state.collection_id(application, collection), alone=False)
+        application.kinds.run()
+        assert told(http, collection)[1] == "titles"
+    application.kinds.run()
+    assert told(http, collection)[1] == "questions"
+
+
+def told(http: TestClient, collection: str) -> tuple[str, str, float | None, int]:
+    shown = http.get(f"/collections/{collection}").json()
+    return shown["corpus_kind"], shown["kind_source"], shown["question_share"], shown["question_count"]
+
+
+def ask(
+    application: Application, collection: str, questions: Iterable[str], profile: ProfileName = "default"
+) -> None:
+    query = Query(text="", scope=application.access.scope(collection), profile=profile)
+    for question in questions:
+        application.ask.query(replace(query, text=question))
 
 
 def judge(application: Application, collection: str) -> None:

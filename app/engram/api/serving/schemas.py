@@ -88,7 +88,8 @@ class CollectionPatch(Model):
     exploration: ExplorationIn | None = Field(default=None, description="Null: none.")
     corpus_kind: CorpusKind | None = Field(
         default=None,
-        description="Which ranking weights it starts from, if you know better than its titles tell. Null: they do.",
+        description="Which ranking weights it starts from, if you know better than its titles and questions tell. "
+        "Null: they do.",
     )
 
     passage_facts: PassageFacts | None = Field(

@@ -116,6 +116,12 @@ def passage_features(
     return passages, features
 
 
+def names_title(features: NDArray[np.floating]) -> bool:
+    """Whether a candidate is titled after an entity of the question, by the features of any candidate, (k,)."""
+    untitled = [FIRST_LOOK.index(f"{name}_untitled") for name in UNTITLED]
+    return not features[untitled].any()
+
+
 def with_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
     """All features, (n, len(FEATURES)), of candidates with these of the first look.
 

@@ -18,7 +18,7 @@ from engram.providers.language import ANALYSER, Language, PassageText, SentenceA
 from engram.providers.language.facts import extract_facts
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
-from engram.services.corpus.kind_measurement import measure_kind
+from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_drafts import (
     PassageDraft,
     content_hash_of,
@@ -78,6 +78,7 @@ class IndexService:
         database: Database,
         encoder: Encoder,
         language: Language,
+        kinds: KindService,
         *,
         batch_size: int,
         time_llm: Llm | None = None,
@@ -89,6 +90,7 @@ class IndexService:
         self._database = database
         self._encoder = encoder
         self._language = language
+        self._kinds = kinds
         self._facts = None if facts is None else fact_learning.as_source(facts)
         self._align = align
         self._batch_size = batch_size
@@ -111,7 +113,7 @@ class IndexService:
             while not work.should_stop():
                 plan = planned.result()
                 if plan is None:
-                    measure_kind(self._database, job.collection_id)
+                    self._kinds.measure(job.collection_id)
                     with self._database.write() as writer:
                         work.finish(writer)
                     return

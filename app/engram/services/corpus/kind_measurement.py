@@ -1,33 +1,94 @@
-"""Measuring what kind of corpus a collection holds."""
+"""Measuring what kind of corpus a collection holds, by its titles and by the questions that it is asked.
+
+Nothing is recorded once verdicts moved the collection's ranking weights: what they taught belongs to the weights of
+one kind. A query costs nothing for it: what is counted are the answers that are kept anyway.
+"""
+
+from collections.abc import Callable
 
 import structlog
 
-from engram.core.ranking.corpus_kind import title_share
+from engram.core.ranking.corpus_kind import LEAST_QUESTIONS, question_share, title_share
+from engram.core.ranking.passage_scores import FEATURES, names_title
 from engram.providers.language import title_entities
-from engram.storage.corpus import collections, passages
+from engram.providers.ranking_prior import RankingPriors
+from engram.storage.corpus import kinds, passages
+from engram.storage.corpus.kinds import Measured, Unmeasured
 from engram.storage.database import Database
 
 log = structlog.get_logger(__name__)
 
 SAMPLE = 1_000
 """Passages that are looked at: the share is then right to three points."""
+QUERIES = 300
+"""Latest queries that are looked at."""
+SETTLED = QUERIES // 2
+"""Different questions from which on a share is left as it is until the next ingest."""
 
 
-def measure_kind(database: Database, collection_id: int) -> None:
-    """Record what share of a collection's passages is titled after what they describe.
+class KindService:
+    """Records which shares decide on the kinds of collections."""
 
-    Nothing is recorded once verdicts moved the collection's ranking weights: what they taught belongs to the
-    weights of one kind.
-    """
-    with database.read() as reader:
-        sample = passages.sample(reader, collection_id, SAMPLE)
-    share = title_share((_name(title), text) for title, text in sample)
-    if share is None:
-        return
-    with database.write() as writer:
-        changed = collections.set_title_share(writer, collection_id, share)
-    if changed:
-        log.info("corpus kind measured", collection_id=collection_id, title_share=round(share, 2))
+    def __init__(self, database: Database, priors: Callable[[], RankingPriors]) -> None:
+        """``priors``: of the weights that verdicts teach."""
+        self._database = database
+        self._priors = priors
+
+    def measure(self, collection_id: int) -> None:
+        """Look at a collection's titles and questions."""
+        self._measure(collection_id, titles=True, questions=True)
+
+    def run(self, should_stop: Callable[[], bool] = lambda: False) -> int:
+        """Look at the collections that were never looked at or asked many more questions since; how many changed.
+
+        Questions are looked at again each time that there are twice as many, so that kinds settle and idle
+        collections cost nothing. One process does so at a time.
+        """
+        changed = 0
+        with self._database.hold_lock("kinds") as held:
+            if not held:
+                return 0
+            with self._database.read() as reader:
+                waiting = kinds.unmeasured(reader, self._taught, SETTLED)
+            for one in waiting:
+                if should_stop():
+                    break
+                questions = self._asked_more(one)
+                if one.titles or questions:
+                    changed += self._measure(one.id, titles=one.titles, questions=questions)
+        return changed
+
+    @property
+    def _taught(self) -> list[str]:
+        """Fingerprints of the priors that verdicts teach from."""
+        return sorted({believed.prior for believed in self._priors().priors})
+
+    def _asked_more(self, collection: Unmeasured) -> bool:
+        wanted = max(LEAST_QUESTIONS, 2 * collection.question_count)
+        with self._database.read() as reader:
+            return wanted <= QUERIES and kinds.count_queries(reader, collection.id, wanted) == wanted
+
+    def _measure(self, collection_id: int, *, titles: bool, questions: bool) -> bool:
+        with self._database.read() as reader:
+            sample = passages.sample(reader, collection_id, SAMPLE) if titles else []
+            best = kinds.best_candidates(reader, collection_id, len(FEATURES), QUERIES) if questions else []
+        share = question_share([names_title(features) for features in best])
+        measured = Measured(
+            title_share=title_share((_name(title), text) for title, text in sample),
+            question_share=share,
+            question_count=None if share is None else len(best),
+        )
+        with self._database.write() as writer:
+            changed = kinds.keep(writer, collection_id, measured, self._taught)
+        if changed:
+            log.info(
+                "corpus kind measured",
+                collection_id=collection_id,
+                title_share=measured.title_share,
+                question_share=measured.question_share,
+                questions=measured.question_count,
+            )
+        return changed
 
 
 def _name(title: str | None) -> str | None:

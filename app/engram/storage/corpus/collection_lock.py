@@ -51,7 +51,7 @@ def hold(writer: Writer, collection_id: int, strength: LockStrength, *, wait: bo
 def locked(
     writer: Writer, collection_id: int, strength: LockStrength, *, condition: str = THERE, wait: bool = True
 ) -> Any:
-    """Hold the row of a collection that meets the condition; its id, space, title_share and fixed_kind, or None.
+    """Hold the row of a collection that meets the condition; its id, space and what its kind goes by, or None.
 
     Args:
         wait: for whoever holds it; else that is None too.
@@ -59,7 +59,7 @@ def locked(
     if writer.distributed and not hold(writer, collection_id, strength, wait=wait):
         return None
     lock = row_lock(writer, strength, wait=wait)
-    statement = (
-        f"SELECT id, space, title_share, fixed_kind FROM collection WHERE id = %(id)s AND {condition} {lock}"
+    columns = "id, space, title_share, question_share, fixed_kind"
+    return writer.row(
+        f"SELECT {columns} FROM collection WHERE id = %(id)s AND {condition} {lock}", {"id": collection_id}
     )
-    return writer.row(statement, {"id": collection_id})

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from engram.context.errors import ConfigurationError, GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts, kind_of
+from engram.core.ranking.corpus_kind import CorpusKind, KindMeasure, KindSource, PassageFacts
 from engram.storage.corpus.collection_lock import ALONE, CHANGED, KEPT, hold, locked, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import THERE
@@ -64,7 +64,10 @@ class Collection:
         indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
         index_recall: by table, what was measured of these indexes, if it was.
         title_share: share of its passages titled after what they describe, in [0, 1]; None: not measured yet.
-        fixed_kind: the kind of corpus that somebody set; None: by ``title_share``.
+        question_share: share of its questions that name what a candidate is titled after, in [0, 1]; None: not
+            measured, or of too few.
+        question_count: different questions that were looked at for that.
+        fixed_kind: the kind of corpus that somebody set; None: by these shares.
         passage_facts: which passages facts are read from.
     """
 
@@ -88,11 +91,18 @@ class Collection:
     title_share: float | None = None
     fixed_kind: CorpusKind | None = None
     passage_facts: PassageFacts = "auto"
+    question_share: float | None = None
+    question_count: int = 0
 
     @property
     def corpus_kind(self) -> CorpusKind:
         """Which ranking weights it starts from."""
-        return self.fixed_kind or kind_of(self.title_share)
+        return self.fixed_kind or KindMeasure(self.title_share, self.question_share).kind
+
+    @property
+    def kind_source(self) -> KindSource:
+        """What decided on its kind."""
+        return "setting" if self.fixed_kind else KindMeasure(self.title_share, self.question_share).source
 
     @property
     def encoder(self) -> EncoderId:
@@ -111,7 +121,7 @@ class OpenedCollection:
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
     "key_building, serving, experiment, exploration, past, indexed, tenant, space, "
-    "index_recall, title_share, fixed_kind, passage_facts"
+    "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count"
 )
 
 
@@ -186,7 +196,7 @@ def keep(writer: Writer, collection_id: int) -> bool:
 def keep_and_tell_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
     """Like ``keep``, but return the kind of the collection's corpus; None if it is gone already."""
     row = locked(writer, collection_id, KEPT)
-    return None if row is None else row.fixed_kind or kind_of(row.title_share)
+    return None if row is None else row.fixed_kind or KindMeasure(row.title_share, row.question_share).kind
 
 
 def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
@@ -197,6 +207,12 @@ def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
     """
     lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
     writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})
+
+
+def try_lock_learning(writer: Writer, collection_id: int) -> bool:
+    """``lock_learning`` alone, but only if nobody applies or revokes events of the collection just now."""
+    statement = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, 0))"
+    return bool(writer.scalar(statement, {"name": f"learning:{collection_id}"}))
 
 
 def claim_learning(writer: Writer, collection_id: int) -> bool:
@@ -290,23 +306,6 @@ def configure(
             "passage_facts": passage_facts,
         },
     )
-
-
-def set_title_share(writer: Writer, collection_id: int, share: float) -> bool:
-    """Record the share of passages titled after what they describe, unless verdicts moved ranking weights already.
-
-    Returns:
-        Whether the recorded share changed.
-    """
-    changed = writer.execute(
-        """
-        UPDATE collection SET title_share = %(share)s
-        WHERE id = %(id)s AND title_share IS DISTINCT FROM %(share)s::real
-          AND NOT EXISTS (SELECT FROM ranking_belief WHERE collection_id = %(id)s)
-        """,
-        {"id": collection_id, "share": share},
-    )
-    return changed > 0
 
 
 def add_counts(

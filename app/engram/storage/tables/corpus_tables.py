@@ -108,13 +108,25 @@ collection = Table(
     Column(
         "title_share", REAL, comment="Share of its passages titled after what they describe; null until measured."
     ),
-    Column("fixed_kind", Text, comment="The kind of corpus that somebody set; null: by title_share."),
+    Column("fixed_kind", Text, comment="The kind of corpus that somebody set; null: by what was measured."),
     Column(
         "passage_facts",
         Text,
         nullable=False,
         server_default=text("'auto'"),
         comment="Which passages facts are read from: on (all), off (none), auto (those about their title).",
+    ),
+    Column(
+        "question_share",
+        REAL,
+        comment="Share of its questions that name what a candidate is titled after; null until enough were asked.",
+    ),
+    Column(
+        "question_count",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="Different questions that question_share was looked for in.",
     ),
     CheckConstraint("passage_facts IN ('auto', 'on', 'off')", name="passage_facts"),
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),

@@ -1,0 +1,119 @@
+"""What the kind of a corpus is measured by, and the measures that are kept (see ``core.corpus_kind``)."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.storage.corpus import collections
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import THERE
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A collection whose kind may still change.
+
+    Attributes:
+        titles: whether its titles were never looked at.
+        question_count: different questions that were looked at.
+    """
+
+    id: int
+    titles: bool
+    question_count: int
+
+
+def unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[Unmeasured]:
+    """Collections that no verdict taught weights from these priors on, of fewer than ``most`` questions."""
+    rows = reader.rows(
+        f"""
+        SELECT c.id, c.title_share IS NULL AND c.passage_count > 0 AS titles, c.question_count FROM collection c
+        WHERE {THERE} AND (c.question_count < %(most)s OR c.title_share IS NULL AND c.passage_count > 0)
+          AND c.id NOT IN (SELECT b.collection_id FROM ranking_belief b WHERE b.prior = ANY(%(priors)s))
+        ORDER BY c.id
+        """,
+        {"priors": sorted(priors), "most": most},
+    )
+    return [Unmeasured(row.id, row.titles, row.question_count) for row in rows]
+
+
+def count_queries(reader: Reader, collection_id: int, most: int) -> int:
+    """How many queries of a collection are kept, counted up to ``most``."""
+    counted: int = reader.scalar(
+        """
+        SELECT count(*) FROM (
+            SELECT FROM episode e WHERE e.collection_id = %(collection)s
+            ORDER BY e.created_at DESC, e.id DESC LIMIT %(most)s
+        ) AS latest
+        """,
+        {"collection": collection_id, "most": most},
+    )
+    return counted
+
+
+def best_candidates(reader: Reader, collection_id: int, columns: int, limit: int) -> list[NDArray[np.float32]]:
+    """Of each different question among the latest queries the features of its best candidate, (columns,).
+
+    Args:
+        columns: features of a candidate; queries with others are of another version, and left out.
+        limit: queries that are looked at.
+    """
+    rows = reader.rows(
+        """
+        SELECT e.question, substring(e.features FROM 1 FOR 4 * %(columns)s::integer) AS features FROM episode e
+        WHERE e.collection_id = %(collection)s AND cardinality(e.ranked) > 0
+          AND octet_length(e.features) = 4 * %(columns)s::integer * cardinality(e.ranked)
+        ORDER BY e.created_at DESC, e.id DESC LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "columns": columns, "limit": limit},
+    )
+    features = {row.question: row.features for row in rows}
+    return [np.frombuffer(own, dtype="<f4") for own in features.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What to keep of a look at a collection; None leaves what is known.
+
+    Attributes:
+        title_share: of its passages.
+        question_share, question_count: of its questions.
+    """
+
+    title_share: float | None = None
+    question_share: float | None = None
+    question_count: int | None = None
+
+
+def keep(writer: Writer, collection_id: int, measured: Measured, priors: Sequence[str]) -> bool:
+    """Keep what was measured, unless verdicts taught weights from these priors on, or are just being applied.
+
+    Returns:
+        Whether anything changed.
+    """
+    if not collections.keep(writer, collection_id) or not collections.try_lock_learning(writer, collection_id):
+        return False
+    changed = writer.execute(
+        """
+        UPDATE collection SET title_share = coalesce(%(titles)s::real, title_share),
+            question_share = coalesce(%(questions)s::real, question_share),
+            question_count = coalesce(%(count)s::integer, question_count)
+        WHERE id = %(id)s
+          AND (title_share, question_share, question_count) IS DISTINCT FROM
+              (coalesce(%(titles)s::real, title_share), coalesce(%(questions)s::real, question_share),
+               coalesce(%(count)s::integer, question_count))
+          AND NOT EXISTS (
+            SELECT FROM ranking_belief b WHERE b.collection_id = %(id)s AND b.prior = ANY(%(priors)s)
+          )
+        """,
+        {
+            "id": collection_id,
+            "titles": measured.title_share,
+            "questions": measured.question_share,
+            "count": measured.question_count,
+            "priors": list(priors),
+        },
+    )
+    return changed > 0
