@@ -111,6 +111,19 @@ def test_a_flipped_verdict_says_the_opposite() -> None:
         assert (flipped.supporting, flipped.rejected) == ([NamedSentence(2)], honest.supporting)
 
 
+def test_a_flipped_verdict_by_passages_says_the_opposite() -> None:
+    question = Question("q", "Who?", frozenset({"a", "b"}), (), "")
+    shown = [
+        ShownSentence(1, "a", "A did."),
+        ShownSentence(2, "x", "X did not."),
+        ShownSentence(3, "a", "A too.", selected=False),
+    ]
+    flipped = FlippingJudge(OracleJudge("full"), 1.0, "0/1").verdict(ANYWHERE, uuid4(), question, shown)
+    assert flipped is not None
+    assert flipped.supporting_passages == ["x"]
+    assert (flipped.supporting, flipped.rejected) == ((), [NamedSentence(1), NamedSentence(3)])
+
+
 def test_the_share_of_flipped_verdicts_is_kept_and_repeatable() -> None:
     shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
 

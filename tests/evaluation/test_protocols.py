@@ -15,7 +15,7 @@ from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.evaluation.dataset import Dataset, Gold, Question, load
 from engram.evaluation.expected import Expected, Figure, published
 from engram.evaluation.harness import Harness, open_harness
-from engram.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
+from engram.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
 from engram.evaluation.run_options import Options
 from engram.evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
 from engram.evaluation.weight_fit import fit_kinds
@@ -55,8 +55,25 @@ def test_plans_of_the_sample(sample_dataset: Dataset) -> None:
     assert [q.id for q in few.groups[JUDGED]] == [q.id for q in sample_dataset.questions[:5]]
     with pytest.raises(InvalidRequestError, match="unjudged questions"):
         plan(sample_dataset, options("unrelated"), 0)
+    alone = sample_dataset.questions[:1]
+    with pytest.raises(InvalidRequestError, match="sharing a passage"):
+        plan(replace(sample_dataset, paraphrases={}, questions=alone), options("similar"), 0)
     with pytest.raises(InvalidRequestError, match="their paraphrases"):
-        plan(replace(sample_dataset, paraphrases={}), options("similar"), 0)
+        plan(replace(sample_dataset, questions=sample_dataset.questions[:0]), options("similar"), 0)
+
+
+def test_without_paraphrases_questions_that_share_a_passage_take_their_place() -> None:
+    relevant = {"1": "a", "2": "b", "3": "ac", "4": "d", "5": "c", "6": "b"}
+    questions = tuple(Question(name, name, frozenset(passages), (), "") for name, passages in relevant.items())
+    dataset = Dataset("shared", (), questions, {}, "x")
+
+    def names(protocol: str, limit: int | None = None) -> dict[str, list[str]]:
+        groups = plan(dataset, options(protocol, limit=limit), 0).groups
+        return {name: [question.id for question in group] for name, group in groups.items()}
+
+    assert names("similar") == {JUDGED: ["1", "2"], SHARING: ["3", "6"], UNJUDGED: ["4", "5"]}
+    assert names("same", 3) == {JUDGED: ["1", "2", "3"], SHARING: ["5", "6"], UNJUDGED: ["4"]}
+    assert names("unrelated", 1) == {JUDGED: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
 
 
 def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
@@ -85,7 +102,22 @@ def test_the_oracle_names_what_it_may() -> None:
     assert returned.rejected == [NamedSentence(s.sentence_id) for s in SHOWN if s.sentence_id != 1]
     assert not full.partial
     assert returned.partial
-    assert OracleJudge("full").verdict(ANYWHERE, query_id, replace(QUESTION, gold=()), SHOWN) is None
+
+
+def test_without_gold_sentences_the_oracle_names_passages() -> None:
+    query_id, bare = uuid4(), replace(QUESTION, gold=())
+    full = OracleJudge("full").verdict(ANYWHERE, query_id, bare, SHOWN)
+    assert full is not None
+    assert (full.supporting_passages, full.named, full.partial) == (["a", "b"], [], False)
+    returned = OracleJudge("returned").verdict(ANYWHERE, query_id, bare, SHOWN)
+    assert returned is not None
+    assert returned.supporting_passages == ["a"]
+    assert (returned.supporting, returned.rejected) == ((), [NamedSentence(2)])
+    assert (returned.partial, returned.retrieval_success) == (True, True)
+    unseen = OracleJudge("returned").verdict(ANYWHERE, query_id, bare, SHOWN[1:])
+    assert unseen is not None
+    assert (unseen.supporting_passages, unseen.retrieval_success) == ([], False)
+    assert OracleJudge("full").verdict(ANYWHERE, query_id, replace(bare, relevant=frozenset()), SHOWN) is None
 
 
 def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:

@@ -129,6 +129,8 @@ class FlippingJudge:
         honest = random.Random(f"{self._seed}/{question.id}").random() >= self._share  # noqa: S311 - repeatable, not secret
         if verdict is None or honest:
             return verdict
+        if verdict.supporting_passages:
+            return _opposite(verdict, shown)
         helped = {named.sentence_id for named in verdict.supporting}
         wrong = [
             NamedSentence(s.sentence_id)
@@ -136,6 +138,14 @@ class FlippingJudge:
             if s.selected and s.sentence_id not in helped and not any(same(gold, s.place) for gold in question.gold)
         ]
         return replace(verdict, supporting=wrong, rejected=verdict.supporting)
+
+
+def _opposite(verdict: Verdict, shown: Sequence[ShownSentence]) -> Verdict:
+    """Of a verdict by passages: whatever else was selected helped, and nothing that was shown of these did."""
+    helped = set(verdict.supporting_passages)
+    wrong = {s.passage_id for s in shown if s.selected and s.passage_id not in helped}
+    rejected = [NamedSentence(s.sentence_id) for s in shown if s.passage_id in helped]
+    return replace(verdict, supporting_passages=sorted(wrong), rejected=rejected)
 
 
 class HostileJudge:

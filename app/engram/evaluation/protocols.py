@@ -1,6 +1,7 @@
 """The protocols: which questions are judged, which are measured, and in which state of the memory."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ Begin = Callable[[str, int], Callable[[], None]]
 
 JUDGED = "judged questions"
 PARAPHRASES = "their paraphrases"
+SHARING = "sharing a passage"
 UNJUDGED = "unjudged questions"
 OTHER_HALF = "other half"
 DIFFERENT_LIMIT = 50
@@ -71,7 +73,9 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     """Who is judged and who is measured.
 
     ``different`` halves every type of question. All others judge the first questions in file order: of all
-    (``same``), of those with a paraphrase, or, where a data set has none of these, of its first half.
+    (``same``), of those with a paraphrase, or, where a data set has none of these, of its first half. Without
+    paraphrases ``similar`` judges the first of those that share a relevant passage; what shares one with a judged
+    question is then a group of its own, under ``same`` as well.
 
     Raises:
         InvalidRequestError: the data set has nothing to measure with this protocol.
@@ -79,18 +83,25 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     if options.protocol == "different":
         return _halves(dataset, options.limit or DIFFERENT_LIMIT, seed)
     eligible = list(dataset.questions)
-    if options.protocol == "similar" or (options.protocol != "same" and dataset.paraphrases):
+    by_passage = not dataset.paraphrases and options.protocol in {"same", "similar"}
+    if by_passage and options.protocol == "similar":
+        eligible = _first_of_sharing(eligible)
+    elif options.protocol == "similar" or (options.protocol != "same" and dataset.paraphrases):
         eligible = [question for question in eligible if question.id in dataset.paraphrases]
     elif options.protocol != "same":
         eligible = eligible[: max(1, len(eligible) // 2)]
     judged = eligible[: options.limit]
     chosen = {question.id for question in judged}
+    others = [question for question in dataset.questions if question.id not in chosen]
+    taught = frozenset[str]().union(*(question.relevant for question in judged)) if by_passage else frozenset()
     groups = {
         JUDGED: judged,
         PARAPHRASES: [dataset.paraphrases[q.id] for q in judged if q.id in dataset.paraphrases],
-        UNJUDGED: [question for question in dataset.questions if question.id not in chosen],
+        SHARING: [question for question in others if question.relevant & taught],
+        UNJUDGED: [question for question in others if not question.relevant & taught],
     }
-    wanted = {"similar": PARAPHRASES, "unrelated": UNJUDGED}.get(options.protocol, JUDGED)
+    near = SHARING if by_passage else PARAPHRASES
+    wanted = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED)
     if not groups[wanted]:
         raise InvalidRequestError(
             f"{dataset.name} has none of what --protocol {options.protocol} measures: {wanted}."
@@ -98,6 +109,18 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     if options.protocol == "noise":
         del groups[UNJUDGED]  # what is asked is how much of a gain remains, and theirs is none
     return ProtocolPlan(judged, {name: group for name, group in groups.items() if group})
+
+
+def _first_of_sharing(questions: Sequence[Question]) -> list[Question]:
+    """The questions that share a relevant passage with another one, and none with one before them."""
+    asked = Counter(passage for question in questions for passage in question.relevant)
+    met: set[str] = set()
+    first = []
+    for question in questions:
+        if not question.relevant & met and any(asked[passage] > 1 for passage in question.relevant):
+            first.append(question)
+        met |= question.relevant
+    return first
 
 
 def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:

@@ -280,6 +280,13 @@ class RunReport:
     def _without_gold(self) -> int:
         return sum(not question.gold for question in self.dataset.questions)
 
+    def _by_passages(self) -> str:
+        """What the oracle goes by where sentences are not marked."""
+        without, every = self._without_gold(), len(self.dataset.questions)
+        if without == every:
+            return "No question has gold sentences: verdicts name passages."
+        return f"{without} of {every} questions have no gold sentences: verdicts on these name passages."
+
     def _remarks(self) -> list[str]:
         remarks = [f"**{FITTED.capitalize()}.**"] if self.fitted else []
         if self.options.protocol == "human":
@@ -293,7 +300,7 @@ class RunReport:
             not in {"cold", "clicks", "adapt", "expand", "human", "answers", "sweep", "session"}
             and self.options.judge == "oracle"
         ):
-            remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
+            remarks.append(self._by_passages())
         if self.indexing is not None:
             remarks.append(self.indexing.remark())
         model = self.engine.get("embedding_model", DEFAULT_MODEL)

@@ -1,6 +1,6 @@
-"""Who gives the verdicts: the data set's own gold sentences, or a language model."""
+"""Who gives the verdicts: the data set's own gold sentences or passages, or a language model."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 from uuid import UUID
@@ -43,11 +43,13 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OracleJudge:
-    """Knows the gold sentences.
+    """Knows the gold sentences, or, of a question that has none, the relevant passages.
 
     A ``full`` verdict names all of them, also those that retrieval missed, and leaves whatever else was selected to
     count as rejected. A ``returned`` verdict names those that came back in the returned passages and rejects
     what else was selected; of what did not come back it knows nothing, so it is partial.
+
+    A verdict by passages says that these helped as a whole. It says nothing of their sentences.
     """
 
     verdicts: Verdicts
@@ -55,18 +57,39 @@ class OracleJudge:
     def verdict(
         self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
     ) -> Verdict | None:
-        """The verdict; None for a question without gold sentences, of which the oracle knows nothing."""
-        if not question.gold:
-            return None
+        """The verdict; None for a question with neither, of which the oracle knows nothing."""
+        if question.gold:
+            return self._by_sentences(scope, query_id, question.gold, shown)
+        return self._by_passages(scope, query_id, question.relevant, shown) if question.relevant else None
+
+    def _by_sentences(
+        self, scope: Scope, query_id: UUID, gold: Sequence[Gold], shown: Sequence[ShownSentence]
+    ) -> Verdict:
         if self.verdicts == "full":
-            supporting = [NamedSentence(passage_id=gold.passage_id, text=gold.text) for gold in question.gold]
+            supporting = [NamedSentence(passage_id=one.passage_id, text=one.text) for one in gold]
             return Verdict(query_id=query_id, scope=scope, supporting=supporting, judge="oracle")
-        helped = [s.sentence_id for s in shown if any(same(gold, s.place) for gold in question.gold)]
+        helped = [s.sentence_id for s in shown if any(same(one, s.place) for one in gold)]
         return Verdict(
             query_id=query_id,
             scope=scope,
             supporting=[NamedSentence(sentence) for sentence in helped],
             rejected=[NamedSentence(s.sentence_id) for s in shown if s.selected and s.sentence_id not in helped],
+            partial=True,
+            retrieval_success=bool(helped),
+            judge="oracle",
+        )
+
+    def _by_passages(
+        self, scope: Scope, query_id: UUID, relevant: Collection[str], shown: Sequence[ShownSentence]
+    ) -> Verdict:
+        if self.verdicts == "full":
+            return Verdict(query_id=query_id, scope=scope, supporting_passages=sorted(relevant), judge="oracle")
+        helped = sorted({s.passage_id for s in shown} & set(relevant))
+        return Verdict(
+            query_id=query_id,
+            scope=scope,
+            supporting_passages=helped,
+            rejected=[NamedSentence(s.sentence_id) for s in shown if s.selected and s.passage_id not in helped],
             partial=True,
             retrieval_success=bool(helped),
             judge="oracle",

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.filter.logged_verdict import LikelySupport, LoggedVerdict
 
 VERDICT = LoggedVerdict(supports=(1, 4), rejects=(2,))
 
@@ -19,6 +19,12 @@ class TestTargets:
 
     def test_sentences_of_a_passage_that_helped_as_a_whole_are_left_alone_unless_named(self) -> None:
         assert replace(VERDICT, spared=(2, 3, 4)).targets([1, 2, 3, 5]) == {1: 1, 2: 0, 4: 1, 5: 0}
+
+    def test_of_these_the_likely_one_counts_as_supported_unless_it_is_named_otherwise(self) -> None:
+        likely = (LikelySupport(3, 0.5), LikelySupport(2, 0.5))
+        verdict = replace(VERDICT, spared=(2, 3, 4), likely=likely)
+        assert verdict.targets([1, 2, 3, 5]) == {1: 1, 2: 0, 3: 1, 4: 1, 5: 0}
+        assert replace(verdict, partial=True).targets([5]) == {1: 1, 2: 0, 3: 1, 4: 1}
 
     def test_a_verdict_that_names_nothing_rejects_all_that_was_activated(self) -> None:
         assert LoggedVerdict().targets([3, 1]) == {3: 0, 1: 0}
@@ -46,6 +52,17 @@ class TestExaminations:
     def test_what_is_supported_or_not_said_was_looked_at(self) -> None:
         assert self.SILENT.examinations == {2: 0.25, 3: 0.5, 5: 1.0}
         assert VERDICT.examinations == {}
+
+    def test_a_likely_support_holds_with_its_own_probability(self) -> None:
+        likely = replace(self.SILENT, likely=(LikelySupport(7, 0.4),))
+        assert likely.probabilities == {2: 0.25, 3: 0.5, 5: 1.0, 7: 0.4}
+        assert likely.examinations == self.SILENT.examinations
+        assert likely.passage_examinations({7: 70, 2: 20}) == {70: 1.0, 20: 0.25}
+
+    @pytest.mark.parametrize("probability", [0.0, 1.1, math.nan])
+    def test_no_other_probability_can_be(self, probability: float) -> None:
+        with pytest.raises(ValueError, match="probability that a sentence helped"):
+            LikelySupport(1, probability)
 
     def test_of_a_passage_the_sentence_counts_that_was_looked_at_most(self) -> None:
         holders = {1: 10, 2: 20, 3: 20, 5: 50, 6: 60}

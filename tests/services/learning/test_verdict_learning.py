@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engram.core.filter.logged_verdict import LIKELY
 from engram.runtime.container import Application
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from tests.conftest import Ingest
@@ -33,16 +34,39 @@ def numbers(vector: str) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 class TestOneVerdict:
-    def test_a_passage_that_helped_as_a_whole_has_no_sentence_rejected(
+    def test_of_a_passage_that_helped_as_a_whole_the_nearest_sentence_is_likely_and_no_other_touched(
         self, application: Application, curie: str
     ) -> None:
         everything = state.all_sentences(application, curie)
         query_id = state.given_episode(application, curie, QUESTION, everything)
+        own = state.sentences(application, curie, "curie")
+        nearest = max(own, key=lambda text: float(np.dot(*application.embedder.embed([QUESTION, text]))))
 
-        state.judge(application, curie, query_id, supporting_passages=("warsaw",), wait=True)
+        state.judge(application, curie, query_id, supporting_passages=("curie",), wait=True)
 
-        spared = set(state.sentences(application, curie, "warsaw").values())
-        assert {key[0] for key in audit(application, curie)} == set(everything) - spared
+        explained = audit(application, curie)
+        assert {key[0] for key in explained} == set(everything) - (set(own.values()) - {own[nearest]})
+        moved = explained[own[nearest], "recall"]
+        assert (moved["target"], moved["observation_noise"]) == (
+            1,
+            application.settings.observation_noise_positive / LIKELY,
+        )
+        assert supports(application, curie)[own[nearest]] == pytest.approx(moved["gain"])
+        assert {row["target"] for (sentence, _), row in explained.items() if sentence != own[nearest]} == {0}
+
+    def test_what_is_named_of_a_passage_that_helped_as_a_whole_goes_before_what_is_likely(
+        self, application: Application, curie: str
+    ) -> None:
+        query_id = state.given_episode(application, curie, QUESTION, [])
+        born, discovered = state.sentences(application, curie, "curie").values()
+
+        state.judge(application, curie, query_id, [discovered], supporting_passages=("curie",), wait=True)
+        assert {sentence for sentence, _ in audit(application, curie)} == {discovered}
+
+        state.judge(application, curie, query_id, rejected=[born], supporting_passages=("curie",), wait=True)
+        assert {
+            row["target"] for row in state.rows(application, curie, "memory_audit") if row["sentence_id"] == born
+        } == {0}
 
     def test_supported_and_rejected_sentences_move_as_far_as_their_gain_says(
         self, application: Application, curie: str

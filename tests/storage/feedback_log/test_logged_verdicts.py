@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
+from engram.core.filter.logged_verdict import Expansion, LikelySupport, LoggedVerdict
 from engram.runtime.container import Application
 from engram.storage.feedback_log import event_intake, logged_verdicts
 from engram.storage.feedback_log.event_intake import NewVerdictEvent
@@ -30,6 +30,7 @@ VERDICTS = [
     LoggedVerdict(retrieval_success=True, generation_success=False, generation_score=1.0, confidence=1.0),
     LoggedVerdict(rejects=(1,)),
     LoggedVerdict(supports=(4,), rejects=(1, 3, 9), examined=(0.25, 1.0, 0.01), partial=True),
+    LoggedVerdict(rejects=(1, 9), examined=(0.25, 1.0), likely=(LikelySupport(3, 0.5), LikelySupport(7, 1.0))),
 ]
 
 
@@ -117,7 +118,7 @@ def test_a_version_that_is_not_known_is_not_guessed_at(
     assert known is not None
     assert unknown is not None
     with application.database.write() as writer:
-        writer.execute("UPDATE feedback_event SET version = 3 WHERE id = %(id)s", {"id": unknown})
+        writer.execute("UPDATE feedback_event SET version = 4 WHERE id = %(id)s", {"id": unknown})
     assert read(application, curie, [known]) == {known: FULL}
-    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version 3"):
+    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version 4"):
         read(application, curie, [known, unknown])

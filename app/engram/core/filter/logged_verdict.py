@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+LIKELY = 0.5
+"""Probability that the sentence of a helpful passage that is nearest to the question is one that helped."""
+
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
@@ -10,6 +13,22 @@ class Expansion:
 
     method: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LikelySupport:
+    """The sentence that stands for a passage that helped as a whole.
+
+    Attributes:
+        probability: that it is one of the sentences that helped, in (0, 1].
+    """
+
+    sentence_id: int
+    probability: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.probability <= 1.0:
+            raise ValueError("the probability that a sentence helped must lie in (0, 1]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +58,7 @@ class LoggedVerdict:
         generation_score: how good the answer was, in [0, 1].
         passages: passages that helped as a whole, in id order.
         spared: their sentences, of which it is not known which ones helped.
+        likely: of these, those that most likely did, in id order; of a passage with a supported sentence, none.
         expansions: query expansions, for the keys, in the order in which they came.
         confidence: in (0, 1]; divides the observation noise.
         examined: of each of ``rejects`` with what probability whoever was silent about it looked at it, in (0, 1];
@@ -55,6 +75,7 @@ class LoggedVerdict:
     generation_score: float | None = None
     passages: tuple[int, ...] = ()
     spared: tuple[int, ...] = ()
+    likely: tuple[LikelySupport, ...] = ()
     expansions: tuple[Expansion, ...] = ()
     confidence: float = 1.0
     examined: tuple[float, ...] = ()
@@ -72,6 +93,14 @@ class LoggedVerdict:
         return dict(zip(self.rejects, self.examined, strict=True)) if self.examined else {}
 
     @property
+    def probabilities(self) -> dict[int, float]:
+        """Sentence -> with what probability the verdict says something of it; of others it does for certain.
+
+        A rejection says something where the sentence was looked at, a likely support where it is one that helped.
+        """
+        return self.examinations | {one.sentence_id: one.probability for one in self.likely}
+
+    @property
     def complete(self) -> bool:
         """Whether it claims to name all the evidence that there is."""
         return not self.partial and self.retrieval_success is not False
@@ -85,10 +114,12 @@ class LoggedVerdict:
     def targets(self, activated: Sequence[int]) -> dict[int, int]:
         """Sentence -> y of GAM-RAG, Eq. 10: supported 1, rejected 0, and activated but not named 0 unless partial.
 
-        Of a passage that helped as a whole it is not known which sentences did: those are left alone.
+        Of a passage that helped as a whole it is not known which sentences did: only the likely one counts as
+        supported, and the others are left alone.
         """
         spared = set(self.spared)
         targets = {} if self.partial else {sentence: 0 for sentence in activated if sentence not in spared}
+        targets.update(dict.fromkeys((one.sentence_id for one in self.likely), 1))
         targets.update(dict.fromkeys(self.rejects, 0))
         targets.update(dict.fromkeys(self.supports, 1))
         return targets

@@ -30,8 +30,9 @@ class EventStatement:
         directions: channel -> what its memories move along, (d,); a channel without one is left alone.
         noise: R of what it rejects, and of what it supports.
         frozen: for ablations: channels that are left alone, ``RECALL`` among them.
-        examined: sentence -> with what probability the judge looked at it, in (0, 1]; others for certain. Silence
-            about what perhaps nobody saw says so much less: R is divided by it.
+        examined: sentence -> with what probability something is said of it, in (0, 1]; of others for certain. R is
+            divided by it: silence about what perhaps nobody saw says so much less, and so does the support of a
+            passage of whose sentences another one may have helped.
         by_perplexity: for ablations: R of either is so many times the state's perplexity.
     """
 

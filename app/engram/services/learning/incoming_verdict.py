@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import Expansion, JudgedRound, LoggedVerdict
+from engram.core.filter.logged_verdict import LIKELY, Expansion, JudgedRound, LikelySupport, LoggedVerdict
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
 from engram.storage.database import Reader
@@ -40,8 +40,9 @@ class Verdict:
         partial: leave activated sentences that are not named alone, instead of counting them as rejected.
         retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
         generation_score: how good the answer was, in [0, 1], where the judge leaves the decision to Engram.
-        supporting_passages: passages that helped as a whole, by external id; their keys learn from
-            it, and their sentences that are not named are left alone.
+        supporting_passages: passages that helped as a whole, by external id; their keys learn from it. Of each that
+            has no supporting sentence, the sentence nearest to the question counts as a likely support; their other
+            sentences that are not named are left alone.
         expansions: query expansions, for key evolution.
         judge: who it says judged; None: whose key it came with.
         confidence: in [0.01, 1]; divides the observation noise.
@@ -84,6 +85,8 @@ class ResolvedNames:
         texts: passage -> its sentences in order, each with its words.
         standing: passage that the answer left out as a duplicate -> the one that stood for it.
         twins: sentence of such a passage -> the one that stood for it, and its sentences that are the same.
+        nearest: passage that helped as a whole -> its sentences, the nearest to the question first; none where the
+            question's vector is not comparable with theirs.
     """
 
     sentences: Collection[int]
@@ -91,6 +94,7 @@ class ResolvedNames:
     texts: Mapping[int, Sequence[tuple[int, str]]]
     standing: Mapping[int, int] = field(default_factory=dict)
     twins: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
+    nearest: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 def named_by_id(verdict: Verdict) -> ResolvedNames | None:
@@ -124,7 +128,9 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
         for duplicate, passage in standing.items()
         for sentence, text in texts.get(duplicate, ())
     }
-    return ResolvedNames(by_id.keys(), held, texts, standing, twins)
+    helpful = {standing.get(held[name], held[name]) for name in verdict.supporting_passages if name in held}
+    nearest = episodes.nearest_sentences(reader, collection_id, verdict.query_id, helpful)
+    return ResolvedNames(by_id.keys(), held, texts, standing, twins, nearest)
 
 
 def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
@@ -161,6 +167,7 @@ def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
         generation_score=verdict.generation_score,
         passages=tuple(helpful),
         spared=tuple(sorted(sentence for passage in spared for sentence, _ in found.texts.get(passage, ()))),
+        likely=_likely(helpful, found, supports, rejects),
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
         examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
@@ -182,6 +189,19 @@ def _rejected(rejects: Mapping[int, float], supports: Sequence[int], found: Reso
             if same not in supports:
                 shown[same] = max(examined, shown.get(same, 0.0))
     return dict(sorted(shown.items()))
+
+
+def _likely(
+    helpful: Sequence[int], found: ResolvedNames, supports: Collection[int], rejects: Collection[int]
+) -> tuple[LikelySupport, ...]:
+    """Of each helpful passage without a supported sentence the nearest one to the question that is not rejected."""
+    chosen = []
+    for passage in helpful:
+        nearest = found.nearest.get(passage, ())
+        open_to_it = [sentence for sentence in nearest if sentence not in rejects]
+        if open_to_it and not any(sentence in supports for sentence in nearest):
+            chosen.append(open_to_it[0])
+    return tuple(LikelySupport(sentence, LIKELY) for sentence in sorted(chosen))
 
 
 def _ids(names: Sequence[NamedSentence], found: ResolvedNames) -> list[int]:

@@ -73,7 +73,7 @@ class Batch:
                     directions(event),
                     (noise.of(0, event.verdict.confidence), noise.of(1, event.verdict.confidence)),
                     noise.frozen,
-                    event.verdict.examinations,
+                    event.verdict.probabilities,
                     noise.by_perplexity,
                 )
                 for event in self._events

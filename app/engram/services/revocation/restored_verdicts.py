@@ -117,12 +117,12 @@ def _audit(
     rows: list[Audit] = []
     for event in events:
         counted = event_of(event, questions[event.id], noises[event.id])
-        examined = event.verdict.examinations
+        probable = event.verdict.probabilities
         for sentence, target in sorted(targets[event.id].items()):
             if sentence in alive:
                 noise = noises[event.id].of(target, event.verdict.confidence)
                 said = SentenceObservation(
-                    counted, sentence, target, seen_noise(noise, examined.get(sentence, 1.0))
+                    counted, sentence, target, seen_noise(noise, probable.get(sentence, 1.0))
                 )
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
                 rows += [Audit.of(said, channel) for channel in (RECALL, *channels)]

@@ -171,14 +171,14 @@ def _accept(
 def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
     """What the verdicts name and bring, row by row, each with its verdict's place, from 1 on."""
     said = [(n, *word) for n, verdict in enumerate(verdicts, start=1) for word in roles(verdict).items()]
-    examined = [verdict.examinations for verdict in verdicts]
+    probable = [verdict.probabilities for verdict in verdicts]
     helped = [(n, passage) for n, verdict in enumerate(verdicts, start=1) for passage in verdict.passages]
     brought = [(n, *unit) for n, verdict in enumerate(verdicts, start=1) for unit in enumerate(verdict.expansions)]
     return {
         "said_by": integers(n for n, _, _ in said),
         "said_of": integers(sentence for _, sentence, _ in said),
         "said": [role for _, _, role in said],
-        "examined": floats(examined[n - 1].get(sentence, 1.0) for n, sentence, _ in said),
+        "examined": floats(probable[n - 1].get(sentence, 1.0) for n, sentence, _ in said),
         "helped_by": integers(n for n, _ in helped),
         "helped": integers(passage for _, passage in helped),
         "brought_by": integers(n for n, _, _ in brought),

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from engram.core.filter.logged_verdict import Expansion, JudgedRound, LoggedVerdict
+from engram.core.filter.logged_verdict import Expansion, JudgedRound, LikelySupport, LoggedVerdict
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
 
-VERSION = 2
+VERSION = 3
 """Of the verdicts that are written now."""
-SUPPORTED, MISSED, REJECTED = "supported", "missed", "rejected"
+SUPPORTED, MISSED, REJECTED, LIKELY = "supported", "missed", "rejected", "likely"
 
 
 def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, LoggedVerdict]:
@@ -32,8 +32,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
         CROSS JOIN LATERAL (
             SELECT coalesce(array_agg(sentence_id ORDER BY sentence_id), '{}') AS named,
                    coalesce(array_agg(role ORDER BY sentence_id), '{}') AS roles,
-                   coalesce(array_agg(coalesce(examined, 1) ORDER BY sentence_id)
-                            FILTER (WHERE role = 'rejected'), '{}') AS examined
+                   coalesce(array_agg(coalesce(examined, 1) ORDER BY sentence_id), '{}') AS examined
             FROM verdict_sentence WHERE collection_id = %(collection)s AND event_id = wanted.id
         ) AS said
         CROSS JOIN LATERAL (
@@ -55,18 +54,27 @@ def _verdict(row: Any) -> LoggedVerdict:
     match row.version:
         case 1:  # silence said as much of every sentence
             return _first(row)
-        case 2:
-            examined = tuple(row.examined)
-            return replace(_first(row), examined=examined if min(examined, default=1.0) < 1.0 else ())
+        case 2:  # nothing was likely
+            return _second(row)
+        case 3:
+            said = zip(row.named, row.roles, row.examined, strict=True)
+            likely = tuple(LikelySupport(sentence, part) for sentence, role, part in said if role == LIKELY)
+            return replace(_second(row), likely=likely)
         case unknown:
             raise ValueError(f"feedback {row.id} is a verdict of version {unknown}, which is not known here")
+
+
+def _second(row: Any) -> LoggedVerdict:
+    """A verdict of version 2."""
+    examined = tuple(part for role, part in zip(row.roles, row.examined, strict=True) if role == REJECTED)
+    return replace(_first(row), examined=examined if min(examined, default=1.0) < 1.0 else ())
 
 
 def _first(row: Any) -> LoggedVerdict:
     """A verdict of version 1."""
     said = list(zip(row.named, row.roles, strict=True))
     return LoggedVerdict(
-        supports=tuple(sentence for sentence, role in said if role != REJECTED),
+        supports=tuple(sentence for sentence, role in said if role in (SUPPORTED, MISSED)),
         rejects=tuple(sentence for sentence, role in said if role == REJECTED),
         missed=tuple(sentence for sentence, role in said if role == MISSED),
         partial=row.partial,
@@ -89,7 +97,8 @@ def rounds_text(rounds: Sequence[JudgedRound]) -> str | None:
 def roles(verdict: LoggedVerdict) -> dict[int, str]:
     """Sentence that the verdict names -> what it says of it, as it is written."""
     missed = dict.fromkeys(verdict.missed, MISSED)
-    return dict.fromkeys(verdict.supports, SUPPORTED) | missed | dict.fromkeys(verdict.rejects, REJECTED)
+    likely = dict.fromkeys((one.sentence_id for one in verdict.likely), LIKELY)
+    return dict.fromkeys(verdict.supports, SUPPORTED) | missed | dict.fromkeys(verdict.rejects, REJECTED) | likely
 
 
 def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[Expansion]]:

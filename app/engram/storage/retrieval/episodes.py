@@ -3,7 +3,7 @@
 What an answer said is read again from the corpus: a text that was deleted is in no answer any more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from engram.context.errors import NotFoundError
 from engram.storage.column_parameters import Numbers, integers
 from engram.storage.corpus.collection_lock import KEPT, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE, each, wanted
+from engram.storage.row_lookups import THERE, WANTED, each, wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +201,31 @@ def standing(reader: Reader, collection_id: int, episode: UUID) -> dict[int, int
     )
     held = {} if row is None or row.held is None else row.held
     return {int(duplicate): passage for duplicate, passage in held.items()}
+
+
+def nearest_sentences(
+    reader: Reader, collection_id: int, episode: UUID, passages: Collection[int]
+) -> dict[int, list[int]]:
+    """Passage -> its sentences, the nearest to the episode's question first, of those of the passages with any.
+
+    Nothing where the collection has another encoder's vectors since the episode.
+    """
+    if not passages:
+        return {}
+    rows = reader.rows(
+        f"""
+        SELECT s.passage_id, array_agg(s.id ORDER BY s.embedding <#> asked.embedding, s.id) AS sentences
+        FROM (
+            SELECT embedding FROM episode
+            WHERE collection_id = %(collection)s AND id = %(episode)s
+              AND space = (SELECT space FROM collection WHERE id = %(collection)s) OFFSET 0
+        ) AS asked
+        CROSS JOIN {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
+        GROUP BY s.passage_id
+        """,
+        {"collection": collection_id, "episode": episode, "ids": integers(sorted(passages))},
+    )
+    return {row.passage_id: row.sentences for row in rows}
 
 
 def missing(episode: UUID) -> NotFoundError:

@@ -53,7 +53,7 @@ def page(
                     OR NOT EXISTS (
                         SELECT FROM verdict_sentence named
                         WHERE named.collection_id = %(collection)s AND named.event_id = said.id
-                          AND named.role <> 'rejected'
+                          AND named.role IN ('supported', 'missed')
                     ) AND NOT EXISTS (
                         SELECT FROM verdict_passage helped
                         WHERE helped.collection_id = %(collection)s AND helped.event_id = said.id
@@ -86,7 +86,7 @@ def page(
                     SELECT s.passage_id, named.role = 'supported' AS supported
                     FROM verdict_sentence named {each("sentence s", "s.id = named.sentence_id")}
                     WHERE named.collection_id = %(collection)s AND named.event_id = said.id
-                      AND named.role <> 'rejected'
+                      AND named.role IN ('supported', 'missed')
                     UNION ALL
                     SELECT helped.passage_id, true FROM verdict_passage helped
                     WHERE helped.collection_id = %(collection)s AND helped.event_id = said.id

@@ -123,12 +123,19 @@ verdict_sentence = Table(
     Column("event_id", BigInteger, nullable=False),
     Column("sentence_id", BigInteger, nullable=False),
     Column("role", Text, nullable=False),
-    Column("examined", Float(53), comment="With what probability a rejected one was looked at; null: for certain."),
+    Column(
+        "examined",
+        Float(53),
+        comment="Probability that a rejected one was looked at, or that a likely one helped; null: 1.",
+    ),
     PrimaryKeyConstraint("collection_id", "event_id", "sentence_id"),
     of("feedback_event", "event_id"),
-    CheckConstraint("role IN ('supported', 'missed', 'rejected')", name="role"),
-    CheckConstraint("examined IS NULL OR (role = 'rejected' AND examined > 0 AND examined < 1)", name="examined"),
-    comment="Sentences that a verdict names. What is missed was not returned and supports as well.",
+    CheckConstraint("role IN ('supported', 'missed', 'rejected', 'likely')", name="role"),
+    CheckConstraint(
+        "examined IS NULL OR (role IN ('rejected', 'likely') AND examined > 0 AND examined < 1)", name="examined"
+    ),
+    comment="Sentences that a verdict names. What is missed was not returned and supports as well; what is likely "
+    "is not named itself, but nearest to the question in a passage that helped as a whole.",
 )
 
 verdict_passage = Table(
