@@ -27,6 +27,8 @@ from engram.services.learning.incoming_verdict import NamedSentence
 from tests.evaluation.conftest import FULL, Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.scopes import ANYWHERE
+from tests.support.state import rows
+from tests.support.undo import assert_verified
 
 QUESTION = Question("q", "Who?", frozenset({"a", "b"}), (Gold("a", "A did."), Gold("b", "B did.")), "")
 SHOWN = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
@@ -118,6 +120,26 @@ def test_without_gold_sentences_the_oracle_names_passages() -> None:
     assert unseen is not None
     assert (unseen.supporting_passages, unseen.retrieval_success) == ([], False)
     assert OracleJudge("full").verdict(ANYWHERE, query_id, replace(bare, relevant=frozenset()), SHOWN) is None
+
+
+def test_passages_alone_teach_the_judged_questions(
+    run_protocol: Evaluate, application: Application, sample_dataset: Dataset
+) -> None:
+    bare = replace(
+        sample_dataset,
+        questions=tuple(replace(question, gold=()) for question in sample_dataset.questions),
+        paraphrases={of: replace(question, gold=()) for of, question in sample_dataset.paraphrases.items()},
+    )
+    report = run_protocol("same", bare, limit=12)
+    before, after = (report.value("recall@2", JUDGED, turn) for turn in (0, 1))
+    assert after > before
+    assert report.value("recall@5", JUDGED, 1) == 1.0
+    assert "No question has gold sentences: verdicts name passages." in report.markdown({})
+    collection = f"evaluate-{bare.name}"
+    likely = [row for row in rows(application, collection, "verdict_sentence") if row["role"] == "likely"]
+    assert {row["examined"] for row in likely} == {0.5}
+    assert len(likely) == sum(len(question.relevant) for question in bare.questions[:12])
+    assert_verified(application, collection)
 
 
 def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:
