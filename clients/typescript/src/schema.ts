@@ -2214,7 +2214,7 @@ export interface components {
             exploration: components["schemas"]["ExplorationOut"] | null;
             /**
              * Fixed Kind
-             * @description The kind that was set; null: by its titles.
+             * @description The kind that was set; null: by what was measured.
              */
             fixed_kind: ("encyclopedic" | "general") | null;
             /**
@@ -2235,6 +2235,12 @@ export interface components {
              * @enum {string}
              */
             key_building: "full" | "title" | "abstract" | "keywords";
+            /**
+             * Kind Source
+             * @description What decided on that: 'setting': somebody set it; 'questions': question_share; 'titles': title_share; 'default': nothing was measured yet.
+             * @enum {string}
+             */
+            kind_source: "setting" | "questions" | "titles" | "default";
             /** Name */
             name: string;
             /** Passage Count */
@@ -2247,6 +2253,16 @@ export interface components {
             passage_facts: "auto" | "on" | "off";
             /** @description Of a copy that `engram replay` made: of what, and as of when. */
             past: components["schemas"]["PastOut"] | null;
+            /**
+             * Question Count
+             * @description Different questions that were looked at for that, of the latest 300.
+             */
+            question_count: number;
+            /**
+             * Question Share
+             * @description Share of its questions with a candidate titled after something that they name, in [0, 1]; from one third on it is taken for encyclopedic. Measured from 30 different questions on, until the first verdict; it then goes before title_share. Null: too few were asked.
+             */
+            question_share: number | null;
             /** Sentence Count */
             sentence_count: number;
             /**
@@ -2302,7 +2318,7 @@ export interface components {
         CollectionPatch: {
             /**
              * Corpus Kind
-             * @description Which ranking weights it starts from, if you know better than its titles tell. Null: they do.
+             * @description Which ranking weights it starts from, if you know better than its titles and questions tell. Null: they do.
              */
             corpus_kind?: ("encyclopedic" | "general") | null;
             /** @description Replaces the arms as a whole. Null: none. */

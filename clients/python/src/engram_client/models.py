@@ -1827,7 +1827,7 @@ class CollectionOut(Struct):
     exploration: ExplorationOut | None
     fixed_kind: Literal["encyclopedic", "general"] | None
     """
-    The kind that was set; null: by its titles.
+    The kind that was set; null: by what was measured.
     """
     index_recall: dict[str, IndexRecallOut]
     """
@@ -1841,6 +1841,10 @@ class CollectionOut(Struct):
     """
     What the keys are made of by which passages are found.
     """
+    kind_source: Literal["setting", "questions", "titles", "default"]
+    """
+    What decided on that: 'setting': somebody set it; 'questions': question_share; 'titles': title_share; 'default': nothing was measured yet.
+    """
     name: str
     passage_count: int
     passage_facts: Literal["auto", "on", "off"]
@@ -1850,6 +1854,14 @@ class CollectionOut(Struct):
     past: PastOut | None
     """
     Of a copy that `engram replay` made: of what, and as of when.
+    """
+    question_count: int
+    """
+    Different questions that were looked at for that, of the latest 300.
+    """
+    question_share: float | None
+    """
+    Share of its questions with a candidate titled after something that they name, in [0, 1]; from one third on it is taken for encyclopedic. Measured from 30 different questions on, until the first verdict; it then goes before title_share. Null: too few were asked.
     """
     sentence_count: int
     serving: Literal["live", "shadow"]

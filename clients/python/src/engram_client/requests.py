@@ -811,7 +811,7 @@ class CollectionPatch(TypedDict):
 
     corpus_kind: NotRequired[Literal["encyclopedic", "general"] | None]
     """
-    Which ranking weights it starts from, if you know better than its titles tell. Null: they do.
+    Which ranking weights it starts from, if you know better than its titles and questions tell. Null: they do.
     """
     experiment: NotRequired[ExperimentIn | None]
     """
