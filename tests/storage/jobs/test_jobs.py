@@ -283,7 +283,7 @@ class TestCounting:
         heir = claimed(database, lane)
         assert heir is not None
         with database.write() as writer:
-            assert job_claims.report(writer, heir, received=9, updated=4, stage="terms", kept=False) is False
+            assert job_claims.report(writer, heir, received=9, updated=4, stage="terms", keep_result=False) is False
         now = found(database, heir)
         assert (now.stage, now.received, now.waiting, now.attempts) == ("terms", 9, 5, 1)
 

@@ -69,7 +69,7 @@ class KeysService:
         self._database = database
         self._changed = changed
 
-    def make(self, by: Principal, wanted: AccessKeyRequest, tenant: str | None = None) -> NewAccessKey:
+    def make(self, by: Principal, request: AccessKeyRequest, tenant: str | None = None) -> NewAccessKey:
         """A new key, of the tenant of whoever makes it; ``tenant``, another one, is for ``LOCAL`` alone.
 
         Raises:
@@ -78,22 +78,22 @@ class KeysService:
             ConflictError: another principal judges under that name.
         """
         owner = by.tenant if tenant is None else tenant
-        name, judge, grants = _read(wanted)
+        name, judge, grants = _read(request)
         if owner != by.tenant and by != LOCAL:
             raise ForbiddenError("Keys are made for one's own tenant.")
-        if not by.grants.covers(grants) or (wanted.trusted and not by.trusted):
+        if not by.grants.covers(grants) or (request.trusted and not by.trusted):
             raise ForbiddenError("A key cannot allow more than the one it is made with.")
         key = made_of(secrets.token_bytes(RANDOM_BYTES))
         new = NewKey(
             tenant=owner,
             name=name,
             judge=judge,
-            trusted=wanted.trusted,
+            trusted=request.trusted,
             digest=digest(key),
             hint=key[-HINT_CHARACTERS:],
             scopes=grants.as_json(),
-            llm_tokens=_least(wanted.llm_tokens, by.llm_tokens),
-            expires_at=None if wanted.days is None else datetime.now(UTC) + timedelta(days=wanted.days),
+            llm_tokens=_least(request.llm_tokens, by.llm_tokens),
+            expires_at=None if request.days is None else datetime.now(UTC) + timedelta(days=request.days),
         )
         with tenancy.of(None), self._database.write() as writer:
             if by == LOCAL:
@@ -179,13 +179,13 @@ class KeysService:
             return tenants.every(reader)
 
 
-def _read(wanted: AccessKeyRequest) -> tuple[str, str, Grants]:
-    name = _name(wanted.name)
+def _read(request: AccessKeyRequest) -> tuple[str, str, Grants]:
+    name = _name(request.name)
     if name == LOCAL.name:
         raise InvalidRequestError(f"{name!r} is whoever needs no key; choose another name.")
-    judge = name if wanted.judge is None else _name(wanted.judge)
+    judge = name if request.judge is None else _name(request.judge)
     try:
-        grants = Grants.of(wanted.scopes)
+        grants = Grants.of(request.scopes)
     except ValueError as error:
         raise InvalidRequestError(f"{error}.") from error
     if not grants.anywhere():
@@ -197,12 +197,12 @@ def _read(wanted: AccessKeyRequest) -> tuple[str, str, Grants]:
 
 def _name(name: str) -> str:
     try:
-        found = normalised(name)
+        name_key = normalised(name)
     except ValueError as error:
         raise InvalidRequestError(f"{name!r}: {error}.") from error
-    if found.startswith(OIDC):
+    if name_key.startswith(OIDC):
         raise InvalidRequestError(f"Names that begin with {OIDC} are those of an identity provider.")
-    return found
+    return name_key
 
 
 def _as_long(old: StoredKey) -> datetime | None:

@@ -97,8 +97,8 @@ class Authentication:
         key = self._presented(authorization)
         digest = access_keys.digest(key or "")
         until, before = self._clock() + self._remember_seconds, self._forgotten
-        found = self._of_token(key) if key is not None and self._is_token(key) else self._of_key(digest)
-        principal, ends = found
+        caller = self._of_token(key) if key is not None and self._is_token(key) else self._of_key(digest)
+        principal, ends = caller
         if ends is not None:
             until = min(until, self._clock() + max(0.0, ends - time.time()))
         with self._lock:
@@ -124,8 +124,8 @@ class Authentication:
         claims = {} if self._tokens is None else self._tokens.claims(token)
         principal = claimed(claims)
         with self._database.read() as reader:
-            there = tenants.exists(reader, principal.tenant)
-        return principal if there else None, float(claims["exp"])
+            tenant_exists = tenants.exists(reader, principal.tenant)
+        return principal if tenant_exists else None, float(claims["exp"])
 
     def check_start(self, host: str) -> None:
         """See that whoever reaches the port does not reach everything.

@@ -69,22 +69,22 @@ class Encoder:
             InvalidRequestError: this process runs no such one, or several.
         """
         named = [one for one in self._all.values() if model in {None, one.model}]
-        found = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
-        if len(found) == 1:
-            return _id(found[0])
+        candidates = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
+        if len(candidates) == 1:
+            return _id(candidates[0])
         raise InvalidRequestError(
             f"This process runs {self._running()}; name one of them to make the vectors of {collection.name!r} by, "
             "or have it run another beside (ENGRAM_EMBEDDING_ALSO)."
         )
 
-    def _of(self, encoder: EncoderId, what: str) -> Embedder:
-        found = self._all.get(encoder.fingerprint)
-        if found is None:
+    def _of(self, encoder: EncoderId, purpose: str) -> Embedder:
+        embedder = self._all.get(encoder.fingerprint)
+        if embedder is None:
             raise EmbeddingSpaceMismatchError(
-                f"{what}, but this process runs {self._running()}. Run the first for it (ENGRAM_EMBEDDING_MODEL, "
+                f"{purpose}, but this process runs {self._running()}. Run the first for it (ENGRAM_EMBEDDING_MODEL, "
                 "ENGRAM_EMBEDDING_ALSO), or ingest its passages into a new collection."
             )
-        return found
+        return embedder
 
     def _running(self) -> str:
         return " and ".join(_named(_id(one)) for one in reversed(self._all.values()))

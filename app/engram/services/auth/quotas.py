@@ -59,13 +59,13 @@ class QuotaService:
 
     def quotas(self, principal: Principal) -> Quotas:
         """As ``bound``, looked up where need be."""
-        found = self.bound(principal)
-        if found is None:
+        quotas = self.bound(principal)
+        if quotas is None:
             with tenancy.of(None), self._database.read() as reader:
-                found = tenants.quotas(reader, principal.tenant)
+                quotas = tenants.quotas(reader, principal.tenant)
             with self._lock:
-                self._known[principal.tenant] = found, time.monotonic() + self._remember_seconds
-        return found
+                self._known[principal.tenant] = quotas, time.monotonic() + self._remember_seconds
+        return quotas
 
     def take(self, principal: Principal, kind: Taken) -> None:
         """Count one of what a tenant may have so many of a day; of jobs, see that it may have one more.
@@ -181,8 +181,8 @@ class _Budget:
         with tenancy.of(None), self.database.read() as reader:
             for name, most in bounds:
                 if most is not None and tenants.spent(reader, who.tenant, name, TOKENS) >= most:
-                    whose = f"The key of {name!r}" if name else f"Tenant {who.tenant!r}"
-                    raise LlmBudgetError(f"{whose} has used up its {most} tokens of today (UTC).")
+                    owner = f"The key of {name!r}" if name else f"Tenant {who.tenant!r}"
+                    raise LlmBudgetError(f"{owner} has used up its {most} tokens of today (UTC).")
 
     def add(self, tokens: int) -> None:
         with tenancy.of(None), self.database.write() as writer:

@@ -34,9 +34,9 @@ class Rates:
         """Count a request of theirs."""
         now = time.monotonic()
         if now >= self._away_until:
-            found = self._buckets.take(who, self.rate, self.burst)
-            if found is not None:
-                return token_bucket.taken(found[0], self.rate, self.burst, allowed=found[1])
+            grant = self._buckets.take(who, self.rate, self.burst)
+            if grant is not None:
+                return token_bucket.taken(grant[0], self.rate, self.burst, allowed=grant[1])
             self._away_until = now + AWAY_SECONDS
             log.warning("Redis out of reach, rates are counted by each process alone")
         return self._take_here(who, now)

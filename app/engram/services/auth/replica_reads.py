@@ -53,7 +53,7 @@ class Reads:
             return read()
         try:
             with replica.up_to(needed):
-                found = read()
+                result = read()
         except DeadlineError:
             raise
         except BehindError:
@@ -63,7 +63,7 @@ class Reads:
             metrics.REPLICA_READS.labels("failed").inc()
         else:
             metrics.REPLICA_READS.labels("replica").inc()
-            return found
+            return result
         return read()
 
     def _needed(self, collection_id: int) -> int | None:

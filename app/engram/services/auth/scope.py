@@ -63,14 +63,14 @@ class Scope:
         """Whether the principal may do this with the collection."""
         return scope in self.principal.grants.on(self.collection.name)
 
-    def need(self, scope: str, what: str) -> None:
+    def need(self, scope: str, action: str) -> None:
         """Go on only if the principal may.
 
         Raises:
-            ForbiddenError: it may not; ``what`` takes the scope.
+            ForbiddenError: it may not; ``action`` takes the scope.
         """
         if not self.may(scope):
-            raise forbidden(scope, self.collection.name, what)
+            raise forbidden(scope, self.collection.name, action)
 
     def sees(self, owner: str) -> bool:
         """Whether the principal may see what another one asked or said."""
@@ -84,21 +84,23 @@ class Scope:
             ForbiddenError: the principal judges under another name.
         """
         try:
-            said = None if claimed is None else normalised(claimed)
+            judge_name = None if claimed is None else normalised(claimed)
         except ValueError as error:
             raise InvalidRequestError(f"{claimed!r}: {error}.") from error
         own = self.principal.judges_as
         if own is None:
-            return said or ANONYMOUS, self.principal.trusted
-        if said in {None, own}:
+            return judge_name or ANONYMOUS, self.principal.trusted
+        if judge_name in {None, own}:
             return own, self.principal.trusted
         self.need(MODERATE, f"To judge as another than {own!r}")
-        return said or own, False
+        return judge_name or own, False
 
 
-def forbidden(scope: str, collection: str, what: str = "This") -> ForbiddenError:
+def forbidden(scope: str, collection: str, action: str = "This") -> ForbiddenError:
     """What is raised where a principal may do something with a collection, but not this."""
-    return ForbiddenError(f"{what} takes a key with the scope `{scope}` on collection {collection!r}.", scope=scope)
+    return ForbiddenError(
+        f"{action} takes a key with the scope `{scope}` on collection {collection!r}.", scope=scope
+    )
 
 
 class Missing(Scope):
@@ -183,7 +185,7 @@ class AccessService:
             return Missing(principal, error)
 
     def holding(
-        self, what: ById, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
+        self, finder: ById, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
     ) -> Scope:
         """The principal at the collection that holds a job, an answered query, a session or a verdict of this id.
 
@@ -195,15 +197,15 @@ class AccessService:
             ForbiddenError: the principal may do other things with the collection, but not this.
         """
         with self._database.read() as reader:
-            held = collections.holding(reader, what, identity, principal.tenant)
+            held = collections.holding(reader, finder, identity, principal.tenant)
         reached = [collection for collection in held if principal.grants.on(collection.name)]
-        found = [collection for collection in reached if collection.past is None] or reached
-        if not found:
-            return Missing(principal, NotFoundError(f"There is no {what} {identity} in any collection."))
-        if len(found) > 1:
-            names = ", ".join(collection.name for collection in found)
-            raise InvalidRequestError(f"There is a {what} {identity} in each of {names}: say which collection.")
-        scope = Scope(principal, found[0])
+        holders = [collection for collection in reached if collection.past is None] or reached
+        if not holders:
+            return Missing(principal, NotFoundError(f"There is no {finder} {identity} in any collection."))
+        if len(holders) > 1:
+            names = ", ".join(collection.name for collection in holders)
+            raise InvalidRequestError(f"There is a {finder} {identity} in each of {names}: say which collection.")
+        scope = Scope(principal, holders[0])
         _check(scope, need)
         return scope
 

@@ -28,7 +28,7 @@ class Scoring(Protocol):
         """What sentences with these scores, by hop, and recall priors say of passages."""
         ...
 
-    def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+    def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """What that comes to, (m,), with these ranking weights and recall priors."""
         ...
 
@@ -41,15 +41,15 @@ class ByFeatures:
         first: weights of the first look.
     """
 
-    def __init__(self, found: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
+    def __init__(self, retrieved: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
         self._first = first
-        place = {passage: at for at, passage in enumerate(found.ranking.candidates.tolist())}
-        self.shown = [passage for passage, _, _ in found.shown if passage in place]
+        place = {passage: at for at, passage in enumerate(retrieved.ranking.candidates.tolist())}
+        self.shown = [passage for passage, _, _ in retrieved.shown if passage in place]
         self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
-        self._found = found
+        self._found = retrieved
         self._placed = placed
-        self._standing = found.ranking.standing
-        holders = {sentence: held.passage_id for sentence, held in found.walk.evidence.items()}
+        self._standing = retrieved.ranking.standing
+        holders = {sentence: held.passage_id for sentence, held in retrieved.walk.evidence.items()}
         holders |= {sentence: held.passage_id for sentence, held in placed.items()}
         self._holders = {s: self._standing.get(passage, passage) for s, passage in holders.items()}
 
@@ -63,25 +63,25 @@ class ByFeatures:
         ranked = self._found.ranking
         return influence.features_with(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
-    def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+    def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """As of ``Scoring``; or for several means, (e, k), (e, m)."""
-        values = mean @ told.T
+        values = mean @ features.T
         return np.asarray(values[..., self._rows] + self._recalled(values, priors))
 
     def parts(
-        self, told: Floats, before: Floats, mean: Floats, priors: Mapping[int, float]
+        self, features: Floats, before: Floats, mean: Floats, priors: Mapping[int, float]
     ) -> dict[int, tuple[float, float]]:
         """Passage -> what recall adds to its score, and what weights that are no longer those ``before`` do."""
-        recalled = self._recalled(told @ mean, priors)
-        learned = (told @ (mean - before))[self._rows]
+        recalled = self._recalled(features @ mean, priors)
+        learned = (features @ (mean - before))[self._rows]
         pairs = zip(recalled.tolist(), learned.tolist(), strict=True)
         return dict(zip(self.shown, pairs, strict=True))
 
     def strongest(
-        self, told: Floats, mean: Floats, means: Floats, priors: Mapping[int, float], most: int
+        self, features: Floats, mean: Floats, means: Floats, priors: Mapping[int, float], most: int
     ) -> list[int]:
         """Which of the means, (e, k), change the scores most, ``most`` for each passage, the strongest first."""
-        effects = np.abs(self.weighed(told, means, priors) - self.weighed(told, mean, priors))
+        effects = np.abs(self.weighed(features, means, priors) - self.weighed(features, mean, priors))
         order = np.argsort(-effects, axis=0, kind="stable")[:most]
         return list(dict.fromkeys(order.ravel().tolist()))
 
@@ -111,9 +111,9 @@ class ByFeatures:
 class AsPublished:
     """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
 
-    def __init__(self, found: RetrievalResult) -> None:
-        self.shown = [passage for passage, _, _ in found.shown]
-        self._found = found
+    def __init__(self, retrieved: RetrievalResult) -> None:
+        self.shown = [passage for passage, _, _ in retrieved.shown]
+        self._found = retrieved
 
     def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """What sentences add to the passages shown (Eqs. 7-8), (m,)."""
@@ -125,9 +125,9 @@ class AsPublished:
         added = passage_scores.passage_scores({}, bonuses, self._found.plan.profile.prior_weight)
         return np.array([added.get(passage, 0.0) for passage in self.shown])
 
-    def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
+    def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """The same: there are neither weights nor recall."""
-        return told
+        return features
 
 
 def _reach(hop: WalkHop, scores: Floats) -> HopReach:

@@ -72,8 +72,8 @@ class Memories:
         self._states: dict[int | None, States] = {None: dict(nothing)}
         for row in touched:
             for event in row.events:
-                gone = {state: nothing[state] for state in nothing if state[0] == row.sentence_id}
-                self._states.setdefault(event, {}).update(gone)
+                initial_states = {state: nothing[state] for state in nothing if state[0] == row.sentence_id}
+                self._states.setdefault(event, {}).update(initial_states)
         bases = replay_history.bases(reader, target, loaded) if loaded else {}
         steps = log_replay.memory_steps(reader, target, loaded) if loaded else iter(())
         for replayed in core.memories(bases, steps, frozenset(events)):
@@ -166,11 +166,11 @@ class Supports:
 
     def _heard(self, without: int | None) -> dict[int, float]:
         less = None if without is None else self._question.get(without)
-        left = [question for question in self._near if question.id != less or question.events > 1]
+        questions = [question for question in self._near if question.id != less or question.events > 1]
         past: list[PastSupport] = []
-        for question in left[:RECALL_QUESTIONS]:
-            found = self._supported(question.id, without if question.id == less else None)
-            shares = any(self.placed[support.sentence_id].shares_entity for support in found)
+        for question in questions[:RECALL_QUESTIONS]:
+            supported = self._supported(question.id, without if question.id == less else None)
+            shares = any(self.placed[support.sentence_id].shares_entity for support in supported)
             past += [
                 PastSupport(
                     question_id=question.id,
@@ -183,7 +183,7 @@ class Supports:
                     perplexity=support.perplexity,
                     complete=support.complete,
                 )
-                for support in found
+                for support in supported
                 if self.placed[support.sentence_id].passing
             ]
         return heard(past, self._gate)[0]
@@ -191,10 +191,10 @@ class Supports:
     def _supported(self, question: int, without: int | None) -> list[Support]:
         """Supports of what is supported rather than rejected, as ``experience.recall`` reads them."""
         changed = {} if without is None else self._supports[without]
-        found = [
+        supports = [
             changed.get(pair, support) for pair, support in self._supports[None].items() if pair[0] == question
         ]
-        return [support for support in found if net_support(support.support, support.perplexity) > 0]
+        return [support for support in supports if net_support(support.support, support.perplexity) > 0]
 
 
 def _weakness(step: ReplayStep) -> tuple[float, int]:
@@ -236,34 +236,36 @@ class Weights:
         A verdict against what other judges said of a question does not count; without one of these, it may.
         """
         questions = log.questions_of(self._reader, self._collection_id, events)
-        wanted = sorted(set(questions.values()))
-        every = log_replay.words(self._reader, self._collection_id, wanted) if wanted else iter(())
-        said = list(islice(every, LOADED + 1))
-        self.too_long = len(said) > LOADED
+        question_ids = sorted(set(questions.values()))
+        every = log_replay.words(self._reader, self._collection_id, question_ids) if question_ids else iter(())
+        words = list(islice(every, LOADED + 1))
+        self.too_long = len(words) > LOADED
         if self.too_long:
             return
         of_question = {
-            question: list(group) for question, group in groupby(said, key=lambda word: word.question_id)
+            question: list(group) for question, group in groupby(words, key=lambda word: word.question_id)
         }
         now = {question: core.against(group) for question, group in of_question.items()}
         for event, question in questions.items():
-            left = [word for word in of_question.get(question, ()) if word.event_id != event]
-            self._flipped[event] = (now.get(question, set()) ^ core.against(left)) - {event}
+            remaining = [word for word in of_question.get(question, ()) if word.event_id != event]
+            self._flipped[event] = (now.get(question, set()) ^ core.against(remaining)) - {event}
 
     def without(self, event: int) -> Floats:
         """The mean as if the event had never come, (k,); ``leave_out`` comes first."""
         flipped = self._flipped.get(event, set())
         concerned = {(term.judge, term.day) for term in self._terms if term.event_id in {event, *flipped}}
-        gone = no_evidence(len(self.prior))
+        removed = no_evidence(len(self.prior))
         for judge, day in sorted(concerned):
             of_day = [term for term in self._terms if (term.judge, term.day) == (judge, day)]
-            left = [term for term in of_day if term.event_id != event]
-            caps = [comparisons(term.cap, contested=term.contested != (term.event_id in flipped)) for term in left]
-            counts = {term.event_id: count for term, count in zip(left, counted(caps), strict=True)}
+            remaining = [term for term in of_day if term.event_id != event]
+            caps = [
+                comparisons(term.cap, contested=term.contested != (term.event_id in flipped)) for term in remaining
+            ]
+            counts = {term.event_id: count for term, count in zip(remaining, counted(caps), strict=True)}
             for term in of_day:
                 sign = int(term.counted) - int(counts.get(term.event_id, False))
-                gone += WeightEvidence(sign * term.evidence.information, sign * term.evidence.precision)
-        mean: Floats = influence.means_without(self._prior, self._total, [gone])[0]
+                removed += WeightEvidence(sign * term.evidence.information, sign * term.evidence.precision)
+        mean: Floats = influence.means_without(self._prior, self._total, [removed])[0]
         return mean
 
 

@@ -126,10 +126,12 @@ class LearnedService:
             event = feedback_events.find(reader, target.id, event_id)
             if event is None or not scope.sees(event.principal):
                 raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
-            spoken = sorted({row.sentence_id for row in audit_rows.read(reader, target.id, [event_id])[event_id]})
-            states, cut = _left(reader, target.id, event_id, spoken[:SENTENCES])
+            sentences = sorted(
+                {row.sentence_id for row in audit_rows.read(reader, target.id, [event_id])[event_id]}
+            )
+            states, cut = _left(reader, target.id, event_id, sentences[:SENTENCES])
             models = learning_history.taught(reader, target.id, event_id)
-        return Preview(event_id, event.judge, event.status, states, cut or len(spoken) > SENTENCES, models)
+        return Preview(event_id, event.judge, event.status, states, cut or len(sentences) > SENTENCES, models)
 
 
 def _course(spans: Sequence[Span]) -> list[Moment]:

@@ -24,22 +24,22 @@ class Factors:
 UNKNOWN = Factors({}, None)
 
 
-def factors(found: RetrievalResult) -> dict[int, Factors]:
+def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
     """Passage shown -> the factors of its score; none where features do not rank."""
-    ranking = found.ranking
+    ranking = retrieved.ranking
     place = {passage: at for at, passage in enumerate(ranking.candidates.tolist())}
     completes = np.full(len(place), -1)
     if ranking.pool is not None:
         links = ranking.mean[_FIRST_LINK : _FIRST_LINK + len(LINKS)]
         completes = completed(ranking.pool, ranking.features[:, _STANDING], links)
-    told = {}
-    for passage, _, _ in found.shown:
+    by_passage = {}
+    for passage, _, _ in retrieved.shown:
         if passage in place:
             at = place[passage]
             values = zip(FEATURES, ranking.features[at].tolist(), ranking.mean.tolist(), strict=True)
-            member = found.passages.get(ranking.pooled[completes[at]]) if completes[at] >= 0 else None
-            told[passage] = Factors(
+            member = retrieved.passages.get(ranking.pooled[completes[at]]) if completes[at] >= 0 else None
+            by_passage[passage] = Factors(
                 {name: FeatureTrace(value, weight) for name, value, weight in values if value},
                 None if member is None else member.external_id,
             )
-    return told
+    return by_passage

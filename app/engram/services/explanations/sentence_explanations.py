@@ -101,9 +101,9 @@ class ExplainService:
     def memories(self, scope: Scope, sentences: Sequence[int]) -> dict[int, dict[str, StoredMemory]]:
         """Sentence -> channel ("task", "time") -> its memory; sentences that do not exist are left out."""
         with self._database.read() as reader:
-            found = sentence_memories.standing(reader, scope.collection.id, sentences)
+            memories = sentence_memories.standing(reader, scope.collection.id, sentences)
         states: dict[int, dict[str, StoredMemory]] = {}
-        for state in found:
+        for state in memories:
             states.setdefault(state.sentence_id, {})[state.channel] = state
         return states
 
@@ -125,15 +125,15 @@ class ExplainService:
         with self._database.snapshot() as reader:
             if towards is not None:
                 current_vectors.same_space(reader, target)
-            found = sentence_history.sentence(reader, target.id, sentence)
-            if found is None:
+            sentence_row = sentence_history.sentence(reader, target.id, sentence)
+            if sentence_row is None:
                 raise NotFoundError(f"There is no sentence {sentence} in collection {target.name!r}.")
             standing = sentence_memories.standing(reader, target.id, [sentence])
             supports, support_count = sentence_history.supports(reader, target.id, sentence, SUPPORTS)
             rows = sentence_history.moves(reader, target.id, sentence, after, limit)
         events = [_event(list(group)) for _, group in groupby(rows, key=lambda row: row.sequence)]
         return SentenceView(
-            sentence=found,
+            sentence=sentence_row,
             collection=target.name,
             channels=[_channel(state, towards) for state in standing],
             supports=supports,

@@ -19,19 +19,19 @@ from engram.storage.explanations import influence_rows as log
 
 
 def with_causes(
-    reader: Reader, found: RetrievalResult, prior: RankingPrior, trace: EnoughTrace, most: int
+    reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, trace: EnoughTrace, most: int
 ) -> EnoughTrace:
     """The trace with the ``most`` verdicts that moved the model's probability most.
 
     Args:
         reader: the snapshot that the query was answered from.
     """
-    told = found.ranking.enough
-    if told is None or not told.events or not len(told.features):
+    enough = retrieved.ranking.enough
+    if enough is None or not enough.events or not len(enough.features):
         return trace
-    target = found.plan.focus.collection.id
+    target = retrieved.plan.focus.collection.id
     weights = Weights(reader, target, prior.of_enough, prior.enough)
-    moved, cut = moved_by(weights, told.features, most)
+    moved, cut = moved_by(weights, enough.features, most)
     causes = log.causes(reader, target, sorted(moved))
     return replace(
         trace,
@@ -56,5 +56,5 @@ def moved_by(weights: Weights, features: Floats, most: int) -> tuple[dict[int, f
     if weights.too_long:
         return {}, cut or bool(events)
     as_it_is = sufficiency.probability(features, weights.mean)
-    moved = {event: as_it_is - sufficiency.probability(features, weights.without(event)) for event in events}
-    return dict(sorted(moved.items(), key=lambda pair: (-abs(pair[1]), -pair[0]))), cut
+    influence = {event: as_it_is - sufficiency.probability(features, weights.without(event)) for event in events}
+    return dict(sorted(influence.items(), key=lambda pair: (-abs(pair[1]), -pair[0]))), cut

@@ -57,34 +57,36 @@ class Influences:
     priors: RankingPriors
     gate: float
 
-    def explained(self, reader: Reader, found: RetrievalResult, plain: Mapping[int, int], trace: Trace) -> Trace:
+    def explained(
+        self, reader: Reader, retrieved: RetrievalResult, plain: Mapping[int, int], trace: Trace
+    ) -> Trace:
         """The trace with the verdicts behind every selected sentence and every passage shown.
 
         Args:
             reader: the snapshot that the query was answered from.
             plain: passage -> its rank without memory, from 1.
         """
-        if not found.plan.focus.use_memory:
-            return replace(trace, passages=_untouched(found, plain))
-        prior = self.priors.of_kind(found.plan.collection.corpus_kind)
-        versions = _Versions(reader, found, prior, self.gate)
+        if not retrieved.plan.focus.use_memory:
+            return replace(trace, passages=_untouched(retrieved, plain))
+        prior = self.priors.of_kind(retrieved.plan.collection.corpus_kind)
+        versions = _Versions(reader, retrieved, prior, self.gate)
         selected = [
             {row.sentence_id: versions.of_sentence(at, row.sentence_id) for row in hop.sentences}
             for at, hop in enumerate(trace.hops)
         ]
         ranked = versions.of_passages()
-        keys = key_causes.read(reader, found.plan.focus, [passage for passage, _, _ in found.shown], SHOWN)
+        keys = key_causes.read(reader, retrieved.plan.focus, [passage for passage, _, _ in retrieved.shown], SHOWN)
         events = {event for of_hop in selected for effects in of_hop.values() for event in _strongest(effects)}
         events |= {event for effects in ranked.values() for event in _strongest(effects)}
         events |= {row.event_id for row in keys.brought}
-        causes = log.causes(reader, found.plan.focus.collection.id, sorted(events))
+        causes = log.causes(reader, retrieved.plan.focus.collection.id, sorted(events))
         return replace(
             trace,
             hops=[
                 _hop(hop, effects, causes, versions.cut) for hop, effects in zip(trace.hops, selected, strict=True)
             ],
-            passages=_passages(found, plain, versions, ranked, keys.traces(causes), causes),
-            enough=None if trace.enough is None else with_causes(reader, found, prior, trace.enough, SHOWN),
+            passages=_passages(retrieved, plain, versions, ranked, keys.traces(causes), causes),
+            enough=None if trace.enough is None else with_causes(reader, retrieved, prior, trace.enough, SHOWN),
         )
 
 
@@ -98,21 +100,23 @@ class _Versions:
         cut: sentences of which verdicts are missing.
     """
 
-    def __init__(self, reader: Reader, found: RetrievalResult, prior: RankingPrior, gate: float) -> None:
-        focus, walk, target = found.plan.focus, found.walk, found.plan.focus.collection.id
+    def __init__(self, reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, gate: float) -> None:
+        focus, walk, target = retrieved.plan.focus, retrieved.walk, retrieved.plan.focus.collection.id
         channels = ("task",) if focus.time_vector is None else ("task", "time")
-        movers = log.strongest_movers(reader, target, _concerned(found), channels, SHOWN)
-        entities = [entity.entity_id for entity in found.entities]
-        recalls = found.plan.profile.recalls
+        movers = log.strongest_movers(reader, target, _concerned(retrieved), channels, SHOWN)
+        entities = [entity.entity_id for entity in retrieved.entities]
+        recalls = retrieved.plan.profile.recalls
         supports = Supports(reader, focus, walk, entities, gate, SHOWN) if recalls else None
-        weights = Weights(reader, target, prior.of_ranking, prior.prior) if len(found.ranking.candidates) else None
+        weights = (
+            Weights(reader, target, prior.of_ranking, prior.prior) if len(retrieved.ranking.candidates) else None
+        )
         priors = walk.priors if supports is None else supports.priors()
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
-        self._scoring: Scoring = AsPublished(found)
+        self._scoring: Scoring = AsPublished(retrieved)
         self.parts: dict[int, tuple[float, float]] = {}
         if weights is not None:
-            scoring = ByFeatures(found, {} if supports is None else supports.placed, prior.first)
-            features, means = found.ranking.features, weights.means
+            scoring = ByFeatures(retrieved, {} if supports is None else supports.placed, prior.first)
+            features, means = retrieved.ranking.features, weights.means
             strongest = scoring.strongest(features, weights.mean, means, priors, SHOWN)
             moving.append([weights.left_out[at] for at in strongest])
             self.parts = scoring.parts(features, weights.prior, weights.mean, priors)
@@ -168,13 +172,13 @@ class _Versions:
     def of_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
         """Passage shown -> event -> by how much it moved the score: in all, by memories, recall, and weights."""
         scoring, whole = self._scoring, self._whole
-        told = scoring.told(whole.scores, whole.priors)
-        as_it_is = scoring.weighed(told, whole.mean, whole.priors)
+        features = scoring.told(whole.scores, whole.priors)
+        as_it_is = scoring.weighed(features, whole.mean, whole.priors)
         ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.shown}
         for event, version in self.without.items():
             moved, unheard = version.scores is not whole.scores, version.priors is not whole.priors
-            less = scoring.told(version.scores, whole.priors) if moved else told
-            fewer = scoring.told(whole.scores, version.priors) if unheard else told
+            less = scoring.told(version.scores, whole.priors) if moved else features
+            fewer = scoring.told(whole.scores, version.priors) if unheard else features
             neither = (
                 scoring.told(version.scores, version.priors) if moved and unheard else less if moved else fewer
             )
@@ -182,7 +186,7 @@ class _Versions:
                 scoring.weighed(neither, version.mean, version.priors),
                 scoring.weighed(less, whole.mean, whole.priors),
                 scoring.weighed(fewer, whole.mean, version.priors),
-                scoring.weighed(told, version.mean, whole.priors),
+                scoring.weighed(features, version.mean, whole.priors),
             )
             effects = np.stack([as_it_is - left for left in lefts], axis=1)
             for passage, effect in zip(scoring.shown, effects.tolist(), strict=True):
@@ -190,12 +194,12 @@ class _Versions:
         return ranked
 
 
-def _concerned(found: RetrievalResult) -> list[int]:
+def _concerned(retrieved: RetrievalResult) -> list[int]:
     """The sentences whose verdicts are told first: those selected, and those reached of the passages shown."""
-    shown = [passage for passage, _, _ in found.shown]
-    concerned = set(found.walk.evidence)
-    for hop in found.walk.hops:
-        of_shown = np.isin(hop.candidates.passage_ids, shown)
+    passages = [passage for passage, _, _ in retrieved.shown]
+    concerned = set(retrieved.walk.evidence)
+    for hop in retrieved.walk.hops:
+        of_shown = np.isin(hop.candidates.passage_ids, passages)
         concerned.update(hop.candidates.sentence_ids[of_shown].tolist())
     return sorted(concerned)
 
@@ -214,14 +218,14 @@ def _hop(hop: HopTrace, of_sentences: Mapping[int, Effects], causes: Causes, cut
     sentences = []
     for row in hop.sentences:
         effects = of_sentences[row.sentence_id]
-        told = [SentenceInfluence(*astuple(causes[event]), *effects[event]) for event in _strongest(effects)]
+        influences = [SentenceInfluence(*astuple(causes[event]), *effects[event]) for event in _strongest(effects)]
         more = row.sentence_id in cut or len(_moving(effects)) > SHOWN
-        sentences.append(replace(row, influences=told, influences_cut=more))
+        sentences.append(replace(row, influences=influences, influences_cut=more))
     return replace(hop, sentences=sentences)
 
 
 def _passages(
-    found: RetrievalResult,
+    retrieved: RetrievalResult,
     plain: Mapping[int, int],
     versions: _Versions,
     ranked: Mapping[int, Effects],
@@ -230,13 +234,13 @@ def _passages(
 ) -> list[PassageTrace]:
     """Why each passage shown has its score, and what memory did to it."""
     weights = versions.weights
-    scored = factors(found)
-    evidence = found.walk.evidence
+    scored = factors(retrieved)
+    evidence = retrieved.walk.evidence
     uncertain = {evidence[sentence].passage_id for sentence in versions.cut if sentence in evidence}
     fewer = weights is not None and not set(weights.left_out) <= versions.without.keys()
     fewer |= weights is not None and weights.events > len(weights.left_out)
     traces = []
-    for rank, (passage, name, score) in enumerate(found.shown, start=1):
+    for rank, (passage, name, score) in enumerate(retrieved.shown, start=1):
         effects = ranked.get(passage, {})
         traces.append(
             PassageTrace(
@@ -259,9 +263,9 @@ def _passages(
     return traces
 
 
-def _untouched(found: RetrievalResult, plain: Mapping[int, int]) -> list[PassageTrace]:
+def _untouched(retrieved: RetrievalResult, plain: Mapping[int, int]) -> list[PassageTrace]:
     """Of a query that read no memory."""
-    scored = factors(found)
+    scored = factors(retrieved)
     return [
         PassageTrace(
             passage_id=name,
@@ -277,5 +281,5 @@ def _untouched(found: RetrievalResult, plain: Mapping[int, int]) -> list[Passage
             influences=[],
             influences_cut=False,
         )
-        for rank, (passage, name, score) in enumerate(found.shown, start=1)
+        for rank, (passage, name, score) in enumerate(retrieved.shown, start=1)
     ]

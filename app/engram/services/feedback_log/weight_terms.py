@@ -59,40 +59,48 @@ class JudgedStatement:
 
 
 def observed(
-    believed: PriorIdentity, prior: Prior, said: Sequence[JudgedStatement]
+    believed: PriorIdentity, prior: Prior, statements: Sequence[JudgedStatement]
 ) -> list[WeightObservation | None]:
     """What each verdict says of these weights, whichever others are beside it; None if nothing."""
     match believed.model:
         case "round":
             return [
                 round_sufficiency.observed(one.judged.verdict, one.named, prior, one.noise, known=one.known)
-                for one in said
+                for one in statements
             ]
         case "ranking":
-            compared = [_compared(prior, one) for one in said]
-            made = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
-            return [None if one is None else next(made) for one in compared]
+            compared = [_compared(prior, one) for one in statements]
+            observations = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
+            return [None if one is None else next(observations) for one in compared]
         case "enough":
-            return [_of_answer(prior, one) for one in said]
+            return [_of_answer(prior, one) for one in statements]
 
 
-def _compared(prior: Prior, said: JudgedStatement) -> CandidateComparison | None:
+def _compared(prior: Prior, statement: JudgedStatement) -> CandidateComparison | None:
     """What the verdict compares of the ranking."""
-    judged = said.judged
+    judged = statement.judged
     if not judged.ranked or judged.features is None:
         return None
-    examined = judged.verdict.passage_examinations(said.within)
+    examined = judged.verdict.passage_examinations(statement.within)
     return ranking_weights.compared(
-        judged.ranked, judged.features, said.named, judged.verdict, prior=prior, noise=said.noise, examined=examined
+        judged.ranked,
+        judged.features,
+        statement.named,
+        judged.verdict,
+        prior=prior,
+        noise=statement.noise,
+        examined=examined,
     )
 
 
-def _of_answer(prior: Prior, said: JudgedStatement) -> WeightObservation | None:
+def _of_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
     """What the verdict says of whether the answer was enough."""
-    judged = said.judged
+    judged = statement.judged
     if not judged.ranked or judged.enough is None or len(judged.enough) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
-    told = sufficiency.told(judged.verdict, said.named, judged.ranked[: sufficiency.FIRST], known=said.known)
-    if told is None:
+    outcome = sufficiency.told(
+        judged.verdict, statement.named, judged.ranked[: sufficiency.FIRST], known=statement.known
+    )
+    if outcome is None:
         return None
-    return sufficiency.observe(judged.enough.astype(np.float64), told, prior, said.noise)
+    return sufficiency.observe(judged.enough.astype(np.float64), outcome, prior, statement.noise)

@@ -107,7 +107,7 @@ def once(
 def _under_way(name: str, kind: Kind, job: Job | None) -> ConflictError:
     if job is None:  # it has ended since
         return ConflictError(f"Collection {name!r} had another {kind.name} job under way.")
-    said = ", ".join(str(value) for value in job.payload.values())
+    payload = ", ".join(str(value) for value in job.payload.values())
     return ConflictError(
-        f"Collection {name!r} has a {kind.name} job under way ({said}): {job.id}.", job_id=str(job.id)
+        f"Collection {name!r} has a {kind.name} job under way ({payload}): {job.id}.", job_id=str(job.id)
     )

@@ -56,9 +56,9 @@ class JobsService:
     def page(self, scope: Scope, before: int | None, limit: int) -> list[JobView]:
         """The collection's jobs, the latest first, those before the number ``before``."""
         with self._database.read() as reader:
-            found = jobs.page(reader, scope.collection.id, before, limit)
-            ahead = jobs.ahead(reader, scope.collection.id, [job.id for job in found if job.status == "queued"])
-        return [JobView(job, ahead.get(job.id)) for job in found]
+            jobs_page = jobs.page(reader, scope.collection.id, before, limit)
+            ahead = jobs.ahead(reader, scope.collection.id, [job.id for job in jobs_page if job.status == "queued"])
+        return [JobView(job, ahead.get(job.id)) for job in jobs_page]
 
     def cancel(self, scope: Scope, job_id: UUID) -> JobView:
         """Have a job end before its end: at once if it waits, else as soon as what is in hand is whole.

@@ -77,9 +77,9 @@ class Work:
         updated: int,
         unchanged: int = 0,
         stage: str | None = None,
-        kept: bool = True,
+        keep_result: bool = True,
     ) -> None:
-        """Say how many of so many are done with; ``kept``: should this try fail, the next one goes on from there.
+        """Say how many of so many are done with; ``keep_result``: should this try fail, the next one goes on from there.
 
         Raises:
             ClaimLostError: the job is not ours any more.
@@ -92,7 +92,7 @@ class Work:
                 updated=updated,
                 unchanged=unchanged,
                 stage=stage,
-                kept=kept,
+                keep_result=keep_result,
             )
         )
 

@@ -174,9 +174,9 @@ class BackupService:
         database_dump.restore(self._url, source / DATA, heard=heard, programs=self._programs)
         with self._database.administer() as administrator:
             database_contents.analyse(administrator)
-            found = database_contents.rows_of(administrator, database_contents.tables(administrator))
-        if found != manifest.rows:
-            different = sorted(table for table in found if found[table] != manifest.rows.get(table))
+            row_counts = database_contents.rows_of(administrator, database_contents.tables(administrator))
+        if row_counts != manifest.rows:
+            different = sorted(table for table in row_counts if row_counts[table] != manifest.rows.get(table))
             raise ConfigurationError(f"These tables do not have the rows that the backup counted: {different}.")
         return manifest
 
@@ -210,7 +210,7 @@ class _Dump:
         url: str,
         target: Path,
         snapshot: str,
-        heard: database_dump.Heard,
+        on_line: database_dump.Heard,
         should_stop: database_dump.Stop,
         programs: Path | None,
     ) -> None:
@@ -219,7 +219,7 @@ class _Dump:
 
         def run() -> None:
             try:
-                self._sha256 = database_dump.dump(url, target, snapshot, heard, should_stop, programs)
+                self._sha256 = database_dump.dump(url, target, snapshot, on_line, should_stop, programs)
             except BaseException as error:  # noqa: BLE001 - raised by whoever waits for the result
                 self._error = error
 
@@ -248,10 +248,12 @@ def read(folder: Path) -> Manifest:
         ConfigurationError: this is none, or one of another version.
     """
     try:
-        said = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if said["format"] != FORMAT:
-            raise ConfigurationError(f"{folder} is a backup of format {said['format']}, which is not known here.")
-        return Manifest(**said)
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if manifest["format"] != FORMAT:
+            raise ConfigurationError(
+                f"{folder} is a backup of format {manifest['format']}, which is not known here."
+            )
+        return Manifest(**manifest)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{folder} is no backup: its {MANIFEST} cannot be read ({error}).") from error
 

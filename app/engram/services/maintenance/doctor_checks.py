@@ -123,13 +123,15 @@ class DoctorService:
         if self._settings.database_url is None:
             with self._database.read() as reader:
                 size = gauge_queries.counts(reader).database_bytes
-        said = f"{_gib(free)} free at {folder}"
+        message = f"{_gib(free)} free at {folder}"
         if free < LEAST_DISK_BYTES:
-            yield CheckResult("disk", "wrong", said, "make room: writes fail when it is full")
+            yield CheckResult("disk", "wrong", message, "make room: writes fail when it is full")
         elif free < size:
-            yield CheckResult("disk", "warning", f"{said}, the database has {_gib(size)}", "backups go elsewhere")
+            yield CheckResult(
+                "disk", "warning", f"{message}, the database has {_gib(size)}", "backups go elsewhere"
+            )
         else:
-            yield CheckResult("disk", "ok", said)
+            yield CheckResult("disk", "ok", message)
 
     def _redis(self) -> Iterator[CheckResult]:
         version = self._stream.version()
@@ -193,18 +195,20 @@ class DoctorService:
         run = self._encoder().id
         self._check_dimension()
         with self._database.read() as reader:
-            others = collections.of_other_encoders(reader, self._encoder().fingerprints, 4)
-        if others:
-            named = ", ".join(f"{other.name} ({other.encoder_model})" for other in others[:3])
-            yield CheckResult("encoder", "warning", f"{run.model}; of others: {named}", "run those for them")
+            foreign_collections = collections.of_other_encoders(reader, self._encoder().fingerprints, 4)
+        if foreign_collections:
+            named = ", ".join(f"{other.name} ({other.encoder_model})" for other in foreign_collections[:3])
+            yield CheckResult(
+                "encoder", "warning", f"{run.model}; of foreign_collections: {named}", "run those for them"
+            )
         else:
             yield CheckResult("encoder", "ok", f"{run.model}, {run.fingerprint[:12]}")
 
     def _clocks(self) -> Iterator[CheckResult]:
         before = time.time()
         with self._database.read() as reader:
-            there = reader.scalar("SELECT extract(epoch FROM clock_timestamp())::float8")
-        apart = {"Postgres": _apart(there, before, time.time())}
+            server_time = reader.scalar("SELECT extract(epoch FROM clock_timestamp())::float8")
+        apart = {"Postgres": _apart(server_time, before, time.time())}
         before = time.time()
         clock = self._stream.clock()
         if clock is not None:
@@ -242,12 +246,12 @@ class DoctorService:
         have = {(index.collection_id, index.table) for index in built}
         limit = self._settings.exact_search_limit
         lacking = [row for row in held if row.rows > limit and (row.collection_id, row.table) not in have]
-        found = [f"not valid: {', '.join(invalid)}"] if invalid else []
-        found += [f"left behind: {', '.join(left)}"] if left else []
-        found += [f"{len(lacking)} large tables of collections have none"] if lacking else []
-        found += [f"that of {name}'s {table}s finds {recall:.3f} of the nearest" for name, table, recall in poor]
-        if found:
-            yield CheckResult("indexes", "wrong" if invalid else "warning", "; ".join(found), "engram maintain")
+        problems = [f"not valid: {', '.join(invalid)}"] if invalid else []
+        problems += [f"left behind: {', '.join(left)}"] if left else []
+        problems += [f"{len(lacking)} large tables of collections have none"] if lacking else []
+        problems += [f"that of {name}'s {table}s finds {recall:.3f} of the nearest" for name, table, recall in poor]
+        if problems:
+            yield CheckResult("indexes", "wrong" if invalid else "warning", "; ".join(problems), "engram maintain")
         else:
             yield CheckResult("indexes", "ok", f"{len(built)} vector indexes, all valid")
 
@@ -255,8 +259,8 @@ class DoctorService:
         with self._database.read() as reader:
             outgrown = table_statistics.outgrown(reader)
         if outgrown:
-            said = f"the planner knows too little of {', '.join(outgrown)}"
-            yield CheckResult("statistics", "warning", said, "a worker sees to it; or ANALYZE")
+            message = f"the planner knows too little of {', '.join(outgrown)}"
+            yield CheckResult("statistics", "warning", message, "a worker sees to it; or ANALYZE")
         else:
             yield CheckResult("statistics", "ok", "the planner's are up to date")
 
@@ -270,8 +274,8 @@ class DoctorService:
         try:
             answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=LLM_SECONDS)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            found = f"{url} is out of reach: {type(error).__name__}"
-            yield CheckResult("llm", "wrong", found, "correct ENGRAM_LLM_BASE_URL, or start it")
+            problem = f"{url} is out of reach: {type(error).__name__}"
+            yield CheckResult("llm", "wrong", problem, "correct ENGRAM_LLM_BASE_URL, or start it")
             return
         refused = answer.status_code in (401, 403)
         verdict: Verdict = "wrong" if refused else "ok"
@@ -280,18 +284,18 @@ class DoctorService:
 
 def numbers(version: str) -> tuple[int, ...]:
     """The numbers that a version begins with: "18.4 (Debian 18.4-1)" is (18, 4)."""
-    found = []
+    versions = []
     for part in version.split(maxsplit=1)[0].split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]
         if not digits:
             break
-        found.append(int(digits))
-    return tuple(found)
+        versions.append(int(digits))
+    return tuple(versions)
 
 
-def _apart(there: float, before: float, after: float) -> float:
+def _apart(server_time: float, before: float, after: float) -> float:
     """How far a clock is from ours, at least, that was read between two readings of ours."""
-    return max(0.0, before - there, there - after)
+    return max(0.0, before - server_time, server_time - after)
 
 
 def _gib(size: int) -> str:

@@ -151,10 +151,10 @@ class MaintainService:
                 return
             report = reports[places[index.name]]
             held = rows.get((index.collection_id, index.table), 0)
-            found = self._guard.look(administrator, index, held, anew=report.healed, should_stop=should_stop)
-            if found is not None:
-                reports[places[index.name]] = replace(report, recall=found.recall, breadth=found.breadth)
-                least[index.table] = min(found.recall, least.get(index.table, 1.0))
+            measured = self._guard.look(administrator, index, held, anew=report.healed, should_stop=should_stop)
+            if measured is not None:
+                reports[places[index.name]] = replace(report, recall=measured.recall, breadth=measured.breadth)
+                least[index.table] = min(measured.recall, least.get(index.table, 1.0))
         for table, recall in least.items():
             metrics.INDEX_RECALL.labels(table).set(recall)
 
@@ -232,15 +232,15 @@ class MaintainService:
     def _entries(self, administrator: Administrator, table: str) -> RowCounts:
         """Live and dead entries of the table's HNSW indexes: identifiers kept since the last build are in none."""
         rows = vector_indexes.count(administrator, table)
-        kept = self._kept[table] = min(self._kept.get(table, 0), rows.dead)
-        return RowCounts(rows.live, rows.dead - kept)
+        dead_before = self._kept[table] = min(self._kept.get(table, 0), rows.dead)
+        return RowCounts(rows.live, rows.dead - dead_before)
 
     def _remember(self, administrator: Administrator, table: str, dead: int) -> None:
         """Note what VACUUM had to keep for someone's old snapshot, lest it start one build after the other."""
-        self._kept[table] = kept = vector_indexes.count(administrator, table).dead
-        if dead and kept >= dead:
+        self._kept[table] = dead_rows = vector_indexes.count(administrator, table).dead
+        if dead and dead_rows >= dead:
             log.warning(
                 "dead rows are kept for an old transaction, a prepared one or a replication slot",
                 table=table,
-                rows=kept,
+                rows=dead_rows,
             )

@@ -99,16 +99,16 @@ class RecallGuard:
             if should_stop():
                 return None
             exact.append(index_recall.nearest(administrator, collection, table, vector, exact=True))
-        wanted = sum(map(len, exact))
-        if not wanted:
+        expected = sum(map(len, exact))
+        if not expected:
             return None
         breadth = configured
         while True:
-            found = _found(administrator, index_recall.at(collection, table, breadth), table, vectors, exact)
-            if found >= self._least * wanted or breadth >= MOST or should_stop():
+            matches = _found(administrator, index_recall.at(collection, table, breadth), table, vectors, exact)
+            if matches >= self._least * expected or breadth >= MOST or should_stop():
                 break
             breadth = min(2 * breadth, MOST)
-        return IndexRecall(found / wanted, breadth, configured, rows, datetime.now(UTC).isoformat())
+        return IndexRecall(matches / expected, breadth, configured, rows, datetime.now(UTC).isoformat())
 
 
 def _found(

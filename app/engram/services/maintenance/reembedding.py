@@ -107,8 +107,8 @@ class ReembedService:
             ConflictError: such a job is open.
             IdempotencyConflictError: the key was used before with another request.
         """
-        wanted = self._encoder.another(scope.collection, model)
-        payload = {"model": wanted.model, "fingerprint": wanted.fingerprint}
+        encoder = self._encoder.another(scope.collection, model)
+        payload = {"model": encoder.model, "fingerprint": encoder.fingerprint}
         return open_job(self._database, scope, REEMBED, payload, key)
 
     def request_drop(self, scope: Scope, key: str | None = None) -> UUID:
@@ -156,28 +156,28 @@ class ReembedService:
 
     def _drop(self, work: Work) -> None:
         with self._database.read() as reader:
-            there = staged_embeddings.count(reader, work.job.collection_id, None)
-        gone = 0
+            staged = staged_embeddings.count(reader, work.job.collection_id, None)
+        dropped = 0
         while not work.should_stop():
             with self._database.write() as writer:
                 if not collections.keep(writer, work.job.collection_id):
                     raise collections.gone(work.job.collection)
                 removed = staged_embeddings.drop(writer, work.job.collection_id, DROP_ROWS)
-                gone += removed
-                work.report(writer, received=max(there, gone), updated=gone, stage="vectors dropped")
+                dropped += removed
+                work.report(writer, received=max(staged, dropped), updated=dropped, stage="vectors dropped")
                 if removed < DROP_ROWS:
                     work.finish(writer)
                     return
 
     def _stage(self, work: Work, collection: Collection, target: EncoderId) -> bool:
         """Embed and keep what has no vector yet; False if told to stop before."""
-        said = _ReembedProgress(self._database, work, collection, target)
+        progress = _ReembedProgress(self._database, work, collection, target)
         for table in TEXT_OF:
             without = partial(staged_embeddings.rows_without, table=table)
             for rows in self._without(collection, target, without):
                 vectors = list(self._encoder.embed_anew(target, [row.text for row in rows]))
                 ids = [row.id for row in rows]
-                with said.of(table, len(rows)) as writer:
+                with progress.of(table, len(rows)) as writer:
                     staged_embeddings.stage_rows(writer, collection.id, table, target, ids, vectors)
                 if work.should_stop():
                     return False
@@ -186,13 +186,15 @@ class ReembedService:
                 building = collections.by_id(reader, collection.id).key_building
             texts = [key_text(building, source.title, source.text, source.sentences) for source in sources]
             vectors = list(self._encoder.embed_anew(target, texts))
-            with said.of("passage", len(sources)) as writer:
+            with progress.of("passage", len(sources)) as writer:
                 staged_embeddings.stage_passages(writer, collection.id, target, building, sources, vectors)
             if work.should_stop():
                 return False
-        return self._stage_texts(said, work, collection, target)
+        return self._stage_texts(progress, work, collection, target)
 
-    def _stage_texts(self, said: "_ReembedProgress", work: Work, collection: Collection, target: EncoderId) -> bool:
+    def _stage_texts(
+        self, progress: "_ReembedProgress", work: Work, collection: Collection, target: EncoderId
+    ) -> bool:
         while True:
             with self._database.read() as reader:
                 texts = staged_embeddings.texts_without(reader, collection.id, target.fingerprint, TEXTS)
@@ -204,7 +206,7 @@ class ReembedService:
                 vectors.append(self._encoder.embed_anew(target, [text])[0])
                 if work.should_stop():
                     return False
-            with said.of("text", len(texts)) as writer:
+            with progress.of("text", len(texts)) as writer:
                 staged_embeddings.stage_texts(writer, collection.id, target, texts, vectors)
 
     def _without(

@@ -120,8 +120,8 @@ class RetentionService:
         removed = 0
         while days and not should_stop():
             with self._database.write_once() as writer:
-                gone = delete(writer, now - timedelta(days=days), BATCH)
-            removed += gone
-            if gone < BATCH:
+                deleted = delete(writer, now - timedelta(days=days), BATCH)
+            removed += deleted
+            if deleted < BATCH:
                 break
         return removed

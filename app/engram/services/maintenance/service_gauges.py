@@ -81,12 +81,12 @@ class StateService:
         yield _labelled("index_bytes", "Size of the vector indexes.", "table", sized)
 
 
-def _gauge(name: str, what: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"engram_{name}", what, value=value)
+def _gauge(name: str, description: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"engram_{name}", description, value=value)
 
 
-def _labelled(name: str, what: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(f"engram_{name}", what, labels=[label])
+def _labelled(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"engram_{name}", description, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
     return family

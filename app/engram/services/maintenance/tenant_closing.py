@@ -62,8 +62,8 @@ class ClosingService:
             UnavailableError: Postgres is out of reach.
         """
         with tenancy.of(None), self._database.read() as reader:
-            found = tenants.closed(reader)
-        return [tenant for tenant in found if self._remove(tenant, should_stop)]
+            closed_tenants = tenants.closed(reader)
+        return [tenant for tenant in closed_tenants if self._remove(tenant, should_stop)]
 
     def _remove(self, tenant: str, should_stop: Callable[[], bool]) -> bool:
         """Remove a closed tenant; whether this did, and nobody else at the same time."""

@@ -118,13 +118,13 @@ class Attribution:
         """
         with self._database.read() as reader:
             collection = collections.by_id(reader, collection_id)
-            asked = judged_queries.of_other_spaces(reader, collection_id, events, collection.space)
-        texts = sorted({text for one in asked for text in (one.question, one.time_constraint) if text is not None})
+            judged = judged_queries.of_other_spaces(reader, collection_id, events, collection.space)
+        texts = sorted({text for one in judged for text in (one.question, one.time_constraint) if text is not None})
         vectors = {text: self.encoder.embed(collection, [text])[0] for text in texts}
         with self._database.write() as writer:
             if not collections.keep(writer, collection_id):
                 raise collections.gone(collection.name)
-            judged_queries.put(writer, collection_id, asked, vectors, collection.space)
+            judged_queries.put(writer, collection_id, judged, vectors, collection.space)
 
     def embedded(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:
         """The units of these expansions, by text hash; no transaction is open meanwhile.
@@ -192,7 +192,7 @@ class Attribution:
         bases = evolved_keys.lock_bases(
             writer, collection_id, sorted({passage for _, credited in validated.values() for passage in credited})
         )
-        credited = {event: sorted(bases.keys() & given) for event, (_, given) in validated.items()}
+        credited = {event: sorted(bases.keys() & new_credits) for event, (_, new_credits) in validated.items()}
         kept: dict[bytes, Unit] = {}
         for one in carried:
             if credited[one.event.id]:  # a unit that is credited to nothing is not kept
@@ -203,12 +203,12 @@ class Attribution:
         credits: list[Credit] = []
         for one in carried:
             event = one.event.id
-            given = self._credits(one, {passage: bases[passage] for passage in credited[event]}, ids)
-            best = max((credit.gain for credit in given), default=0.0)
+            new_credits = self._credits(one, {passage: bases[passage] for passage in credited[event]}, ids)
+            best = max((credit.gain for credit in new_credits), default=0.0)
             evidence.append(
                 ExpansionEvidence(event, validated[event][0], max(best, 0.0), self._learning.rules.strength)
             )
-            credits += given
+            credits += new_credits
         return evidence, credits
 
     def _retrieved(
@@ -223,16 +223,16 @@ class Attribution:
         On base keys, so that what a verdict comes to does not depend on what evolved before.
         """
         depths = {one.event.id: self._depth(one.event, supported[one.event.id]) for one in carried}
-        asked = [one for one in carried if depths[one.event.id]]
+        queries = [one for one in carried if depths[one.event.id]]
         searches = [
             passages_by_key.Search(
                 core.expanded(one.event.embedding, one.vectors), depths[one.event.id], one.event.filter
             )
-            for one in asked
+            for one in queries
         ]
-        found = passages_by_key.nearest_to_each(reader, collection, searches, self._limits)
+        nearest = passages_by_key.nearest_to_each(reader, collection, searches, self._limits)
         nothing: dict[int, list[int]] = {event: [] for event in depths}
-        return nothing | {one.event.id: ids for one, ids in zip(asked, found, strict=True)}
+        return nothing | {one.event.id: ids for one, ids in zip(queries, nearest, strict=True)}
 
     def _depth(self, event: PendingEvent, supported: Sequence[int]) -> int:
         """How many passages of the expanded query the event needs to know."""
@@ -249,8 +249,8 @@ class Attribution:
         """Whether the expanded query succeeded (ERM, Eq. 4), and which passages its units may be credited to."""
         learning = self._learning
         credited = supported if PROFILES[event.profile].credits_supported else retrieved[:RETRIEVED]
-        found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
-        by_rule = self._by_rule(event, supported) and found
+        is_retrieved = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
+        by_rule = self._by_rule(event, supported) and is_retrieved
         if event.verdict.retrieval_success or by_rule or not learning.gated:
             return "retrieval", credited
         if event.verdict.generated(learning.generation_threshold):

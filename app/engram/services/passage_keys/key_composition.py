@@ -14,18 +14,18 @@ from engram.storage.passage_keys.key_credits import Credit, CreditPair, ScoredUn
 
 def credits(pairs: Sequence[CreditPair], bases: Mapping[int, Vector], units: Mapping[int, Vector]) -> list[Credit]:
     """What these pairs, by event, passage and unit, are credited by base keys (d,) and units (d,)."""
-    given = []
+    credit_rows = []
     for (event, passage), group in groupby(pairs, key=lambda pair: (pair.event_id, pair.passage_id)):
         those = list(group)
         added = np.stack([units[pair.unit_id] for pair in those])
         # Of one event, so of one question and strength.
         gain = core.gains(those[0].question, bases[passage][None, :], added, those[0].strength)
         weight = core.attribution(gain)
-        given += [
+        credit_rows += [
             Credit(event, passage, pair.unit_id, float(gain[0, at]), float(weight[0, at]))
             for at, pair in enumerate(those)
         ]
-    return given
+    return credit_rows
 
 
 def evolved_keys(

@@ -91,10 +91,10 @@ class EvolveService:
             chosen = key_generations.find(writer, target.id, number)
             if number and chosen is None:
                 raise NotFoundError(f"Collection {target.name!r} has no key generation {number}.")
-            left = key_generations.find(writer, target.id, key_generations.serving(writer, target.id))
+            previous = key_generations.find(writer, target.id, key_generations.serving(writer, target.id))
             rules = KeyRules(**chosen.rules) if chosen else self._rules
             changed = set(key_generations.go_to(writer, target.id, number))
-            if left is not None and chosen is not None and left.rules != chosen.rules:
+            if previous is not None and chosen is not None and previous.rules != chosen.rules:
                 changed.update(evolved_keys.evolved_passages(writer, target.id))
             for chunk in _chunks(sorted(changed)):
                 self._compose(writer, target.id, chunk, rules)

@@ -102,28 +102,28 @@ class Making:
         self._attribution = attribution
         self._report = report
 
-    def make(self, of: str, name: str, restore: Restore, units: Units) -> PastCopy:
+    def make(self, source_name: str, name: str, restore: Restore, units: Units) -> PastCopy:
         """Make all of it.
 
         Args:
-            of: what the source is called.
+            source_name: what the source is called.
             name: what the copy is called.
             units: what verdicts that were revoked since had brought, as ``Restore.units`` gives them.
         """
         writer, copy = self._writer, self._copy
-        there = collection_copies.census(writer, copy.source, copy.until)
+        census = collection_copies.census(writer, copy.source, copy.until)
         self._pages(
-            "passages", there.passages, collection_copies.passages, collection_copies.copy_passages, PASSAGES
+            "passages", census.passages, collection_copies.passages, collection_copies.copy_passages, PASSAGES
         )
-        self._pages("entities", there.entities, collection_copies.entities, collection_copies.copy_entities, ROWS)
+        self._pages("entities", census.entities, collection_copies.entities, collection_copies.copy_entities, ROWS)
         self._facts()
-        self._pages("terms", there.terms, collection_copies.terms, collection_copies.copy_terms, ROWS)
+        self._pages("terms", census.terms, collection_copies.terms, collection_copies.copy_terms, ROWS)
         collection_copies.settle_counts(writer, copy)
         copied_log.copy_generations(writer, copy)
-        self._pages("verdicts", there.events, copied_log.events, copied_log.copy_events, EVENTS)
+        self._pages("verdicts", census.events, copied_log.events, copied_log.copy_events, EVENTS)
         self._analyse("statistics", (*CORPUS, *LOG))
         restored = restore.run(writer, copy, units)
-        gone = self._memories()
+        removed_questions = self._memories()
         days = self._questions(restored.questions_gone)
         session_erasure.forget_in_copy(writer, copy.source, copy.target)
         self._beliefs(days | restored.days)
@@ -132,14 +132,14 @@ class Making:
         self._analyse("statistics of states", STATES)
         return PastCopy(
             collection=name,
-            of=of,
+            of=source_name,
             until=copy.until,
-            passages=there.passages,
-            passages_since=there.later,
-            passages_updated=there.updated,
-            events=there.events,
+            passages=census.passages,
+            passages_since=census.later,
+            passages_updated=census.updated,
+            events=census.events,
             events_restored=len(restored.events),
-            sentences_gone=gone,
+            sentences_gone=removed_questions,
             key_generation=generation,
             key_generation_certain=certain,
             learned=copied_log.learned(writer, copy),
@@ -177,11 +177,11 @@ class Making:
 
     def _memories(self) -> int:
         """Replay all memories; how many sentences that verdicts speak of are not there."""
-        gone = 0
+        removed = 0
 
         def write(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
-            nonlocal gone
-            gone += len(sentences) - len(stored_outcomes.existing(writer, copy.target, sentences))
+            nonlocal removed
+            removed += len(sentences) - len(stored_outcomes.existing(writer, copy.target, sentences))
             copied_log.begin_memories(writer, copy, sentences)
             done = list(log_replay.memories(writer, copy.target, sentences))
             sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
@@ -189,18 +189,21 @@ class Making:
 
         total = copied_log.count_judged(self._writer, self._copy)
         self._pages("memories", total, _of_target(stored_outcomes.judged_sentences), write, CHUNK)
-        return gone
+        return removed
 
-    def _questions(self, gone: Mapping[int, bytes]) -> Days:
+    def _questions(self, removed: Mapping[int, bytes]) -> Days:
         """Replay all questions; the days of which terms of the ranking weights became contested, or no more so."""
         days = Days()
 
         def write(writer: Writer, copy: Copy, questions: Sequence[int]) -> None:
             copied_log.begin_questions(
-                writer, copy, questions, {question: gone[question] for question in questions if question in gone}
+                writer,
+                copy,
+                questions,
+                {question: removed[question] for question in questions if question in removed},
             )
-            asked = replay_history.first_asked(writer, copy.target, questions)
-            put = {question: (first.text, first.embedding) for question, first in asked.items()}
+            first_questions = replay_history.first_asked(writer, copy.target, questions)
+            put = {question: (first.text, first.embedding) for question, first in first_questions.items()}
             question_supports.put_questions(writer, copy.target, put, [])
             done = list(log_replay.supports(writer, copy.target, questions))
             sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])

@@ -77,16 +77,16 @@ class PastService:
         until, name = datetime.fromisoformat(job.payload["until"]), job.payload["into"]
         with self._database.read() as reader:
             source = collections.by_id(reader, job.collection_id)
-            made = collection_copies.made_by(reader, source.id, name, job.id)
-        if made is None:
+            result = collection_copies.made_by(reader, source.id, name, job.id)
+        if result is None:
             try:
-                made = self.make(source, until, name, self._told(work), work.should_stop, job.id).as_json()
+                result = self.make(source, until, name, self._told(work), work.should_stop, job.id).as_json()
             except UnavailableError:
                 if work.should_stop():
                     return
                 raise
         with self._database.write() as writer:
-            work.finish(writer, made)
+            work.finish(writer, result)
 
     def let_go(self, writer: Writer, job: Job) -> None:
         """Nothing is left of a collection that was not made whole."""
@@ -151,7 +151,7 @@ class PastService:
             if stage == told and done < of and now - told_at < REPORT_SECONDS:
                 return
             with self._database.write_once() as writer:
-                work.report(writer, received=of, updated=done, stage=stage, kept=False)
+                work.report(writer, received=of, updated=done, stage=stage, keep_result=False)
             told_at, told = now, stage
 
         return tell

@@ -59,8 +59,8 @@ class Restore:
         for event in copied_log.revoked_since(reader, source, until):
             for expansion in event.expansions:
                 wanted.setdefault(text_hash(expansion.text), expansion)
-        found = {**known, **key_credits.stored_units(reader, source, list(wanted))}
-        return found, {digest: expansion for digest, expansion in wanted.items() if digest not in found}
+        units = {**known, **key_credits.stored_units(reader, source, list(wanted))}
+        return units, {digest: expansion for digest, expansion in wanted.items() if digest not in units}
 
     def run(self, writer: Writer, copy: Copy, units: Units) -> Restored:
         """Have the verdicts that wait in the copy count, with all that they did but gains and perplexities."""
@@ -94,12 +94,12 @@ def _questions(
     A question whose last verdict was revoked goes, and comes back under another id when it is taught again.
     """
     hashes = {event.id: question_hash(event.question) for event in events}
-    there = copied_log.questions_by_hash(reader, copy.source, sorted(set(hashes.values())))
-    ids = dict(there)
+    known_hashes = copied_log.questions_by_hash(reader, copy.source, sorted(set(hashes.values())))
+    ids = dict(known_hashes)
     for event in events:
         ids.setdefault(hashes[event.id], event.question_id)
-    gone = {question: digest for digest, question in ids.items() if digest not in there}
-    return {event: ids[digest] for event, digest in hashes.items()}, gone
+    removed = {question: digest for digest, question in ids.items() if digest not in known_hashes}
+    return {event: ids[digest] for event, digest in hashes.items()}, removed
 
 
 def _audit(
@@ -111,7 +111,7 @@ def _audit(
     questions: Mapping[int, int],
 ) -> AuditRows:
     """What the events said of the sentences that are there, with gains that are yet to be replayed."""
-    named = sorted({sentence for said in targets.values() for sentence in said})
+    named = sorted({sentence for observation in targets.values() for sentence in observation})
     alive = stored_outcomes.existing(reader, copy.target, named)
     dated = copied_log.dated(reader, copy, sorted(alive))
     rows: list[Audit] = []
@@ -121,9 +121,9 @@ def _audit(
         for sentence, target in sorted(targets[event.id].items()):
             if sentence in alive:
                 noise = noises[event.id].of(target, event.verdict.confidence)
-                said = SentenceObservation(
+                observation = SentenceObservation(
                     counted, sentence, target, seen_noise(noise, probable.get(sentence, 1.0))
                 )
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
-                rows += [Audit.of(said, channel) for channel in (RECALL, *channels)]
+                rows += [Audit.of(observation, channel) for channel in (RECALL, *channels)]
     return AuditRows.of(rows)

@@ -166,11 +166,15 @@ def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]
     """
     for at in range(0, len(sentences), CHUNK):
         chunk = sentences[at : at + CHUNK]
-        left = list(log_replay.memories(writer, collection_id, chunk))
-        sentence_memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
-        sentence_memories.store(writer, collection_id, MemoryRows.of([replayed.state for replayed in left]))
-        kept = {(replayed.state.sentence_id, replayed.state.channel) for replayed in left}
-        sentence_memories.delete_all_but(writer, collection_id, chunk, sorted(kept))
+        replayed_memories = list(log_replay.memories(writer, collection_id, chunk))
+        sentence_memories.rewrite(
+            writer, collection_id, [row for replayed in replayed_memories for row in replayed.corrected]
+        )
+        sentence_memories.store(
+            writer, collection_id, MemoryRows.of([replayed.state for replayed in replayed_memories])
+        )
+        states = {(replayed.state.sentence_id, replayed.state.channel) for replayed in replayed_memories}
+        sentence_memories.delete_all_but(writer, collection_id, chunk, sorted(states))
 
 
 def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> Days:
@@ -182,25 +186,30 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
     questions, days = list(touched), Days()
     for at in range(0, len(questions), CHUNK):
         chunk = questions[at : at + CHUNK]
-        asked = replay_history.first_asked(writer, collection_id, chunk)
+        first_questions = replay_history.first_asked(writer, collection_id, chunk)
         question_supports.put_questions(
             writer,
             collection_id,
-            {question: (first.text, first.embedding) for question, first in asked.items()},
-            [question for question in chunk if question not in asked],
+            {question: (first.text, first.embedding) for question, first in first_questions.items()},
+            [question for question in chunk if question not in first_questions],
         )
-        concerned = {(question, sentence) for question in asked for sentence in touched[question]}
+        concerned = {(question, sentence) for question in first_questions for sentence in touched[question]}
         sentences = sorted({sentence for _, sentence in concerned})
-        left = [
+        replayed_supports = [
             replayed
-            for replayed in log_replay.supports(writer, collection_id, list(asked), sentences)
+            for replayed in log_replay.supports(writer, collection_id, list(first_questions), sentences)
             if (replayed.state.question_id, replayed.state.sentence_id) in concerned
         ]
         against = log_replay.contradicting(writer, collection_id, chunk)
         days |= learned_weights.contest(writer, collection_id, chunk, against)
-        sentence_memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
-        kept = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in left}
+        sentence_memories.rewrite(
+            writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]
+        )
+        states = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in replayed_supports}
         question_supports.replace_supports(
-            writer, collection_id, SupportRows.of([replayed.state for replayed in left]), sorted(concerned - kept)
+            writer,
+            collection_id,
+            SupportRows.of([replayed.state for replayed in replayed_supports]),
+            sorted(concerned - states),
         )
     return days

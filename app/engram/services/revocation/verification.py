@@ -113,14 +113,14 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
     after = 0
     while page := stored_outcomes.events(reader, collection_id, after, EVENTS):
         after = page[-1].id
-        spoken = {event.id: event.verdict.targets(event.activated) for event in page}
+        targets = {event.id: event.verdict.targets(event.activated) for event in page}
         alive = stored_outcomes.existing(
-            reader, collection_id, sorted({s for named in spoken.values() for s in named})
+            reader, collection_id, sorted({s for named in targets.values() for s in named})
         )
         taught = {event.question_id for event in page}
         questions = stored_outcomes.stored_questions(reader, collection_id, sorted(taught))
         for event in page:
-            named = spoken[event.id]
+            named = targets[event.id]
             name = f"event {event.id}, sentence {{}}, {{}}"
             for row in event.audit:
                 findings.seen("memory_audit", *values(row))
@@ -128,8 +128,8 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
                     text = name.format(row.sentence_id, row.channel)
                     findings.differs("memory_audit", text, "is not what the verdict says")
             for channel in (TASK, RECALL):
-                told = {row.sentence_id for row in event.audit if row.channel == channel}
-                for sentence in sorted(named.keys() & alive - told):
+                sentences = {row.sentence_id for row in event.audit if row.channel == channel}
+                for sentence in sorted(named.keys() & alive - sentences):
                     findings.differs("memory_audit", name.format(sentence, channel), "is missing")
             question = questions.get(event.question_id)
             if question is None or question.text_hash != question_hash(event.question):
@@ -157,11 +157,11 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[in
         stored = stored_outcomes.stored_questions(reader, collection_id, chunk)
         for row in stored.values():
             findings.seen("question", *values(row))
-        wanted = {
+        expected = {
             question: StoredQuestion(question, question_hash(first.text), first.text, first.embedding)
             for question, first in replay_history.first_asked(reader, collection_id, chunk).items()
         }
-        findings.compare("question", stored, wanted, "question {}")
+        findings.compare("question", stored, expected, "question {}")
         known = {
             (s.question_id, s.sentence_id): s for s in question_supports.supports_of(reader, collection_id, chunk)
         }
@@ -210,15 +210,15 @@ def _weights(
     after, counts = 0, Counter[tuple[str, str]]()
     while page := replay_history.terms(reader, collection_id, believed, after, CHUNK):
         after = page[-1].sequence
-        spoken = {term.event_id: term.verdict.targets(term.activated) for term in page}
+        targets = {term.event_id: term.verdict.targets(term.activated) for term in page}
         holders = passages.holders(
-            reader, collection_id, sorted({sentence for named in spoken.values() for sentence in named})
+            reader, collection_id, sorted({sentence for named in targets.values() for sentence in named})
         )
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
-        there = [term for term in page if spoken[term.event_id].keys() <= holders.keys()]
-        said = [JudgedStatement.of(term, spoken[term.event_id], holders, term.noise) for term in there]
-        anew = () if known is None else observed(believed, known, said)
-        for term, seen in zip(there, anew, strict=known is not None):
+        terms = [term for term in page if targets[term.event_id].keys() <= holders.keys()]
+        statements = [JudgedStatement.of(term, targets[term.event_id], holders, term.noise) for term in terms]
+        anew = () if known is None else observed(believed, known, statements)
+        for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _near(term.evidence, seen.evidence):
                 findings.differs(
                     "ranking_audit", f"event {term.event_id}, {believed.model}", "is not what the verdict says"

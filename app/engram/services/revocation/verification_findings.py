@@ -121,11 +121,11 @@ def _named(row: Any) -> dict[str, object]:
 def columns(stored: object, replayed: object) -> str:
     """Which columns differ, with their values where these are short; empty if none does."""
     wrong = []
-    wanted = _named(replayed)
+    expected = _named(replayed)
     for name, value in _named(stored).items():
-        if packed(value) != packed(wanted[name]):
-            short = all(isinstance(v, int | float | str) for v in (value, wanted[name]))
-            wrong.append(f"{name} is {value!r}, replayed {wanted[name]!r}" if short else f"{name} differs")
+        if packed(value) != packed(expected[name]):
+            short = all(isinstance(v, int | float | str) for v in (value, expected[name]))
+            wrong.append(f"{name} is {value!r}, replayed {expected[name]!r}" if short else f"{name} differs")
     return "; ".join(wrong)
 
 
@@ -133,23 +133,23 @@ def packed(value: object) -> bytes:
     """A value to the last bit, with its kind, so that no two rows run together."""
     match value:
         case bool():
-            found = b"?" + bytes([value])
+            encoded = b"?" + bytes([value])
         case int():
-            found = b"i" + struct.pack("<q", value)
+            encoded = b"i" + struct.pack("<q", value)
         case float():
-            found = b"d" + struct.pack("<d", value)
+            encoded = b"d" + struct.pack("<d", value)
         case bytes():
-            found = b"b" + struct.pack("<q", len(value)) + value
+            encoded = b"b" + struct.pack("<q", len(value)) + value
         case str():
-            found = packed(value.encode())
+            encoded = packed(value.encode())
         case np.ndarray():
-            found = packed(np.ascontiguousarray(value).tobytes())
+            encoded = packed(np.ascontiguousarray(value).tobytes())
         case dict():
-            found = packed(list(value.values()))
+            encoded = packed(list(value.values()))
         case GainBudget():
-            found = packed([value.day, value.kept])
+            encoded = packed([value.day, value.kept])
         case list() | tuple():
-            found = b"[" + struct.pack("<q", len(value)) + b"".join(map(packed, value))
+            encoded = b"[" + struct.pack("<q", len(value)) + b"".join(map(packed, value))
         case _:
             raise TypeError(f"a {type(value).__name__} is no value of a row")
-    return found
+    return encoded

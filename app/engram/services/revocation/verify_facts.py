@@ -28,17 +28,17 @@ def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None
             findings.seen("fact", *(_plain(value) for value in values(fact)))
         for move in audit.values():
             findings.seen("fact_audit", *values(move))
-        wanted = set(page)
+        fact_ids = set(page)
         findings.compare(
             "fact",
             {fact: _row(state) for fact, state in stored.items()},
-            {fact: _row(state) for fact, state in facts.items() if fact in wanted},
+            {fact: _row(state) for fact, state in facts.items() if fact in fact_ids},
             "fact {}",
         )
         findings.compare(
             "fact_audit",
             audit,
-            {(move.fact_id, move.sequence): move for move in moves if move.fact_id in wanted},
+            {(move.fact_id, move.sequence): move for move in moves if move.fact_id in fact_ids},
             "fact {}, word {}",
         )
         for fact_id in sorted(belief_groups.alone(reader, collection_id, page)):
@@ -48,14 +48,14 @@ def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None
 def _verify_joins(reader: Reader, collection_id: int, findings: Findings) -> None:
     """Compare what entities stand for with the joins that count; those of which only the log knows are left out."""
     held = joined_entities.stored(reader, collection_id)
-    said = roots(joined_entities.counted(reader, collection_id))
-    there = joined_entities.known(reader, collection_id, list(said))
+    expected_roots = roots(joined_entities.counted(reader, collection_id))
+    stored_roots = joined_entities.known(reader, collection_id, list(expected_roots))
     for entity, root in sorted(held.items()):
         findings.seen("fact_entity", entity, root)
     findings.compare(
         "fact_entity",
         {entity: {"stands_for": root} for entity, root in held.items()},
-        {entity: {"stands_for": root} for entity, root in said.items() if entity in there},
+        {entity: {"stands_for": root} for entity, root in expected_roots.items() if entity in stored_roots},
         "entity {}",
     )
 

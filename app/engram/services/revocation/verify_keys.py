@@ -37,8 +37,10 @@ def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings:
     pairs = key_credits.pairs(reader, collection_id, chunk)
     bases = {passage: base.vector for passage, base in evolved_keys.base_keys(reader, collection_id, chunk).items()}
     units = key_credits.embeddings(reader, collection_id, sorted({pair.unit_id for pair in pairs}))
-    said = logged_verdicts.expansions(reader, collection_id, sorted({pair.event_id for pair in pairs}))
-    brought = {event: {text_hash(expansion.text) for expansion in expansions} for event, expansions in said.items()}
+    logged = logged_verdicts.expansions(reader, collection_id, sorted({pair.event_id for pair in pairs}))
+    brought = {
+        event: {text_hash(expansion.text) for expansion in expansions} for event, expansions in logged.items()
+    }
     hashes = key_evidence_log.text_hashes(reader, collection_id, sorted(units))
     for credit in key_composition.credits(pairs, bases, units):
         held = stored[credit.event_id, credit.passage_id, credit.unit_id]
@@ -95,5 +97,5 @@ def _shown(found: Any) -> dict[int, dict[str, object]]:
     return {key.passage_id: {name: getattr(key, name) for name in columns} for key in evolved}
 
 
-def _by_term(found: Any) -> dict[tuple[int, str], Posting]:
-    return {(posting.passage_id, posting.term): posting for posting in found}
+def _by_term(postings: Any) -> dict[tuple[int, str], Posting]:
+    return {(posting.passage_id, posting.term): posting for posting in postings}

@@ -115,24 +115,24 @@ class CompareService:
         return self._reads.of(plan.collection.id, lambda: self._retrieve.find(plan))
 
 
-def _side(found: RetrievalResult) -> Side:
-    plan, walk = found.plan, found.walk
+def _side(retrieved: RetrievalResult) -> Side:
+    plan, walk = retrieved.plan, retrieved.walk
     return Side(
         memory=plan.served.memory,
         profile=plan.profile.name,
         strategy=plan.served.strategy,
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
-        read=_read(found) if plan.focus.use_memory else MemoryPart(),
-        timings=answer_presentation.timings(found),
+        read=_read(retrieved) if plan.focus.use_memory else MemoryPart(),
+        timings=answer_presentation.timings(retrieved),
         warnings=plan.warnings,
     )
 
 
-def _read(found: RetrievalResult) -> MemoryPart:
-    moved = {
+def _read(retrieved: RetrievalResult) -> MemoryPart:
+    moved_sentences = {
         sentence
-        for hop in found.walk.hops
+        for hop in retrieved.walk.hops
         for sentence in hop.selected
         if min(
             hop.candidates.task_perplexity[hop.position(sentence)],
@@ -140,10 +140,10 @@ def _read(found: RetrievalResult) -> MemoryPart:
         )
         < 1.0
     }
-    focus = found.plan.focus
+    focus = retrieved.plan.focus
     return MemoryPart(
-        recalled=len(found.walk.priors),
-        moved=len(moved),
-        weight_events=found.ranking.weight_events,
+        recalled=len(retrieved.walk.priors),
+        moved=len(moved_sentences),
+        weight_events=retrieved.ranking.weight_events,
         key_generation=focus.collection.key_generation if focus.evolved else 0,
     )

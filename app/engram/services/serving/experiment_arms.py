@@ -115,20 +115,20 @@ def served(query: Query, query_id: UUID | None = None) -> ServingMode:
     Args:
         query_id: by default a new one.
     """
-    asked = as_asked(query)
+    plain_query = as_asked(query)
     if query_id is not None:
-        asked = replace(asked, query_id=query_id)
+        plain_query = replace(plain_query, query_id=query_id)
     collection = query.scope.collection
     shadow = collection.serving == "shadow"
-    unit = str(asked.query_id) if query.unit is None else query.unit
+    unit = str(plain_query.query_id) if query.unit is None else query.unit
     arm = None if shadow or query.says_arm else arm_of(query, collection, unit)
     if arm is not None:
-        asked = replace(
-            asked, memory=arm.memory, profile=PROFILES[arm.profile], strategy=arm.strategy, arm=arm.name
+        plain_query = replace(
+            plain_query, memory=arm.memory, profile=PROFILES[arm.profile], strategy=arm.strategy, arm=arm.name
         )
     if shadow:
-        asked = replace(asked, memory="off", shadow=True)
-    return replace(asked, exploring=exploring(query, collection, asked.query_id))
+        plain_query = replace(plain_query, memory="off", shadow=True)
+    return replace(plain_query, exploring=exploring(query, collection, plain_query.query_id))
 
 
 def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | None:
@@ -142,8 +142,8 @@ def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | N
     bounded = query.max_hops is not None or query.sufficiency is not None
     if not arms or (bounded and any(arm.strategy != "graph" for arm in arms)):
         return None
-    told = query.sufficiency == "learned" or query.min_sufficiency is not None
-    if told and not all(arm.strategy == "graph" and PROFILES[arm.profile].by_features for arm in arms):
+    needs_sufficiency = query.sufficiency == "learned" or query.min_sufficiency is not None
+    if needs_sufficiency and not all(arm.strategy == "graph" and PROFILES[arm.profile].by_features for arm in arms):
         return None
     at = assignment.assign(collection.id, [arm.name for arm in arms], [arm.percent for arm in arms], unit)
     return None if at is None else arms[at]

@@ -123,8 +123,8 @@ class LiftService:
                 f"Collection {collection.name!r} has no arm {baseline!r} and no query of one."
             )
         base = None if baseline is None else tallies[baseline]
-        shown = [_shown(arm, tallies.get(arm, _Tally()), None if arm == baseline else base) for arm in order]
-        return Lift(collection.name, since, before, baseline, shown)
+        arms = [_shown(arm, tallies.get(arm, _Tally()), None if arm == baseline else base) for arm in order]
+        return Lift(collection.name, since, before, baseline, arms)
 
 
 def _shown(arm: str | None, tally: _Tally, base: _Tally | None) -> ArmLift:

@@ -145,17 +145,19 @@ class AskService:
         on the snapshot that the answer was.
         """
         if "trace" not in plan.query.include or not plan.focus.policy.gated or not explained:
-            found = self._retrieve.find(plan)
-            return found, answer_presentation.trace(found)
+            retrieved = self._retrieve.find(plan)
+            return retrieved, answer_presentation.trace(retrieved)
         alone = self._without_memory(plan) if plan.focus.use_memory else None
-        with self._retrieve.on_snapshot(plan) as (reader, found):
-            plain = (found.ranking if alone is None else alone).ranks
+        with self._retrieve.on_snapshot(plan) as (reader, retrieved):
+            plain = (retrieved.ranking if alone is None else alone).ranks
             with stage("explain"):
-                return found, self._influences.explained(reader, found, plain, answer_presentation.trace(found))
+                return retrieved, self._influences.explained(
+                    reader, retrieved, plain, answer_presentation.trace(retrieved)
+                )
 
     def _without_memory(self, plan: QueryPlan) -> PassageRanking:
-        wanted = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
-        return self._retrieve.find(plan.without_memory(wanted)).ranking
+        depth = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
+        return self._retrieve.find(plan.without_memory(depth)).ranking
 
 
 def _own(trace: Trace) -> Trace:

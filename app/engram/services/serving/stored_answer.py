@@ -28,10 +28,10 @@ from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import COLLAPSED, EpisodeRow, StoredEpisode
 
 
-def kept(found: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
+def kept(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
     """What is kept of an answer and of how it came about."""
-    plan, ranking, explored = found.plan, found.ranking, found.explored
-    ids = {stored.external_id: passage for passage, stored in found.passages.items()}
+    plan, ranking, explored = retrieved.plan, retrieved.ranking, retrieved.explored
+    ids = {stored.external_id: passage for passage, stored in retrieved.passages.items()}
     recorded = explored.recorded(ranking)
     teaches = ranking.teaches and not explored.withheld  # of what nobody saw nobody can say how it should be ranked
     return EpisodeRow(
@@ -44,7 +44,7 @@ def kept(found: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
         profile=answer.profile,
         strategy=answer.strategy,
         filter=plan.query.metadata,
-        activated=explored.activated(found.walk),
+        activated=explored.activated(retrieved.walk),
         shown=[ids[hit.passage_id] for hit in answer.passages],
         explored=list(explored.passages),
         hops=answer.hops,
@@ -70,27 +70,27 @@ def kept(found: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
             "entities": [_without(_json(entity), "name") for entity in trace.entities],
             "recalled": [
                 _without(_json(recalled), "past_question") | {"question_id": past.question_id}
-                for recalled, past in zip(trace.recalled, found.walk.recalled, strict=True)
+                for recalled, past in zip(trace.recalled, retrieved.walk.recalled, strict=True)
             ],
-            "hops": [_hop(*pair) for pair in zip(trace.hops, found.walk.hops, strict=True)],
+            "hops": [_hop(*pair) for pair in zip(trace.hops, retrieved.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
             "enough": None if trace.enough is None else _json(trace.enough),
             "collapsed": trace.collapsed,
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
-        enough=_taught(found),
+        enough=_taught(retrieved),
     )
 
 
-def _taught(found: RetrievalResult) -> NDArray[np.float32] | None:
+def _taught(retrieved: RetrievalResult) -> NDArray[np.float32] | None:
     """Features of the answer, where a verdict on it speaks of the first that the weights alone ranked.
 
     It does not where the judge was not shown all of these.
     """
-    ranking, explored = found.ranking, found.explored
-    seen = len(explored.best) >= min(sufficiency.FIRST, len(ranking.candidates)) and not explored.displaced
-    if not ranking.teaches or ranking.enough is None or not seen:
+    ranking, explored = retrieved.ranking, retrieved.explored
+    is_shown = len(explored.best) >= min(sufficiency.FIRST, len(ranking.candidates)) and not explored.displaced
+    if not ranking.teaches or ranking.enough is None or not is_shown:
         return None
     return ranking.enough.features.astype(np.float32)
 
@@ -279,16 +279,16 @@ class AnswerReading:
     def _explained(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         for row in rows:
             if row["passage_id"] in self._passages:
-                told = {**row, "passage_id": self._passages[row["passage_id"]].external_id}
+                explained = {**row, "passage_id": self._passages[row["passage_id"]].external_id}
                 pooled = self._passages.get(row["completes"])
-                told["completes"] = None if pooled is None else pooled.external_id
-                told["features"] = {
+                explained["completes"] = None if pooled is None else pooled.external_id
+                explained["features"] = {
                     name: {"value": value, "weight": weight} for name, (value, weight) in row["features"].items()
                 }
-                told["influences"] = self._asked(row["influences"])
-                if told["key"] is not None:
-                    told["key"] = told["key"] | {"units": list(self._brought(told["key"]["units"]))}
-                yield told
+                explained["influences"] = self._asked(row["influences"])
+                if explained["key"] is not None:
+                    explained["key"] = explained["key"] | {"units": list(self._brought(explained["key"]["units"]))}
+                yield explained
 
     def _brought(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         for row in rows:

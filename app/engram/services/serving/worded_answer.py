@@ -56,16 +56,16 @@ class AnswerService:
             raise LlmNotConfiguredError("An answer in words needs ENGRAM_LLM_BASE_URL to be set.")
         query.scope.need(LLM, "An answer in words")
         question, warnings = restated(self._llm, query.text, earlier)
-        asked = replace(query, text=question, include=query.include | {"sentences"})
-        retrieval = self._serving.query(asked)
-        shown = {
+        grounded_query = replace(query, text=question, include=query.include | {"sentences"})
+        retrieval = self._serving.query(grounded_query)
+        sentences = {
             sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text)
             for passage in retrieval.passages
             for sentence in passage.sentences
         }
         try:
-            draft = self._llm.answer(question, [(key, citation.text) for key, citation in shown.items()])
+            draft = self._llm.answer(question, [(key, citation.text) for key, citation in sentences.items()])
         except LlmError as error:
             return WordedAnswer("", False, [], retrieval, (*warnings, Fallback("not-answered", error.detail)))
-        cited = [shown[key] for key in draft.cited]
+        cited = [sentences[key] for key in draft.cited]
         return WordedAnswer(draft.text, draft.sufficient, cited, retrieval, warnings)

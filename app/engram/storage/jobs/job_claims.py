@@ -166,21 +166,22 @@ def report(
     updated: int,
     unchanged: int = 0,
     stage: str | None = None,
-    kept: bool = True,
+    keep_result: bool = True,
 ) -> bool | None:
     """Say how many of so many are done with, in this stage; as ``keep``, whether to go on.
 
     Args:
-        kept: the next try goes on from there, so that failed ones are counted anew.
+        keep_result: the next try goes on from there, so that failed ones are counted anew.
     """
     row = writer.row(
         f"""
         UPDATE job SET received = %(received)s, updated = %(updated)s, unchanged = %(unchanged)s, stage = %(stage)s,
-            attempts = CASE WHEN %(kept)s THEN 0 ELSE attempts END,
-            error = CASE WHEN %(kept)s THEN NULL ELSE error END, updated_at = now()
+            attempts = CASE WHEN %(keep_result)s THEN 0 ELSE attempts END,
+            error = CASE WHEN %(keep_result)s THEN NULL ELSE error END, updated_at = now()
         WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
         """,
-        _of(job) | {"received": received, "updated": updated, "unchanged": unchanged, "stage": stage, "kept": kept},
+        _of(job)
+        | {"received": received, "updated": updated, "unchanged": unchanged, "stage": stage, "kept": keep_result},
     )
     return None if row is None else row.cancelled
 
