@@ -281,7 +281,7 @@ def test_problems_without_a_request_have_no_id(http: TestClient) -> None:
     from engram.api import problems
     from engram.context.errors import NotFoundError
 
-    assert "request_id" not in json.loads(bytes(problems.of(NotFoundError("x")).body))
+    assert "request_id" not in json.loads(bytes(problems.problem_response(NotFoundError("x")).body))
 
 
 COUNTING = """

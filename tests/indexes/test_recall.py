@@ -136,8 +136,8 @@ class TestMeasuring:
             state.given_episode(application, curie, question, [])
         with application.database.read() as reader:
             target = collections.find(reader, curie)
-            asked = index_recall.asked(reader, target, 10)
-            latest = index_recall.asked(reader, target, 2)
+            asked = index_recall.sampled_questions(reader, target, 10)
+            latest = index_recall.sampled_questions(reader, target, 2)
             drawn = index_recall.drawn(reader, target, "passage", 7, seed=3)
         own = application.embedder.embed(["When?", "Who?", "Where?"])  # the latest first
         assert np.allclose(np.stack(asked), own, atol=1e-6)
@@ -147,10 +147,10 @@ class TestMeasuring:
         assert np.allclose(np.max(np.stack(drawn) @ held.T, axis=1), 1.0, atol=1e-5)
 
     def test_equals_may_stand_for_each_other(self) -> None:
-        assert index_recall.found([-0.9, -0.5, -0.5], [-0.9, -0.5, -0.5]) == 3
-        assert index_recall.found([-0.9, -0.5], [-0.9, -0.5 + 1e-8]) == 2
-        assert index_recall.found([-0.9, -0.5], [-0.9, -0.4]) == 1
-        assert index_recall.found([], []) == 0
+        assert index_recall.count_matches([-0.9, -0.5, -0.5], [-0.9, -0.5, -0.5]) == 3
+        assert index_recall.count_matches([-0.9, -0.5], [-0.9, -0.5 + 1e-8]) == 2
+        assert index_recall.count_matches([-0.9, -0.5], [-0.9, -0.4]) == 1
+        assert index_recall.count_matches([], []) == 0
 
 
 class TestSearching:

@@ -34,16 +34,18 @@ class Authenticated:
             scope[PRINCIPAL] = LOCAL
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).getlist("authorization")
-        header = given[0] if given else None
+        authorizations = Headers(scope=scope).getlist("authorization")
+        header = authorizations[0] if authorizations else None
         try:
-            if len(given) > 1:
+            if len(authorizations) > 1:
                 raise UnauthorizedError("Send one Authorization header.")
             principal = self._authentication.quickly(header)
             if principal is None:
                 principal = await run_in_threadpool(self._authentication.principal, header)
         except EngramError as error:
-            await problems.of(error, chats=scope["path"].startswith(problems.CHATS))(scope, receive, send)
+            await problems.problem_response(error, chats=scope["path"].startswith(problems.CHATS))(
+                scope, receive, send
+            )
             return
         scope[PRINCIPAL] = principal
         with tenancy.of(principal.tenant):

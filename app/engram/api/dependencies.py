@@ -165,10 +165,10 @@ class CollectionAccess:
     need: str
     collection: str | None
 
-    def at(self, what: ById, identity: I) -> ResourceAccess[I]:
+    def at(self, finder: ById, identity: I) -> ResourceAccess[I]:
         """Where it is."""
         if self.collection is None:
-            return ResourceAccess(identity, self.access.holding(what, identity, self.asker, self.need))
+            return ResourceAccess(identity, self.access.holding(finder, identity, self.asker, self.need))
         return ResourceAccess(identity, self.access.asked(self.collection, self.asker, self.need))
 
 

@@ -97,7 +97,7 @@ def link(document: dict[str, Any]) -> None:
     Raises:
         ValueError: an operation is not there, or takes nothing of what a link would give it.
     """
-    found = {
+    links_by_operation = {
         operation["operationId"]: (path, operation)
         for path, operations in document["paths"].items()
         for operation in operations.values()
@@ -105,19 +105,19 @@ def link(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     for flow in FLOWS:
         for source in flow.sources:
-            if unknown := {source, *flow.targets} - found.keys():
+            if unknown := {source, *flow.targets} - links_by_operation.keys():
                 raise ValueError(f"There is no operation {', '.join(sorted(unknown))}.")
-            for status, response in found[source][1]["responses"].items():
+            for status, response in links_by_operation[source][1]["responses"].items():
                 if status.startswith("2"):
                     links = response.setdefault("links", {})
                     for target in flow.targets:
-                        _add(links, target, _to(*found[target], flow, schemas))
+                        _add(links, target, _to(*links_by_operation[target], flow, schemas))
 
 
-def _add(links: dict[str, Any], target: str, made: dict[str, Any]) -> None:
+def _add(links: dict[str, Any], target: str, link_object: dict[str, Any]) -> None:
     """Under the target's name, and a number where it has one already."""
     name = next(name for name in _numbered(target) if name not in links)
-    links[name] = {"operationId": target, **made}
+    links[name] = {"operationId": target, **link_object}
 
 
 def _numbered(name: str) -> Iterator[str]:
@@ -133,9 +133,11 @@ def _to(path: str, operation: Mapping[str, Any], flow: Flow, schemas: Mapping[st
     values = {name: value if value.startswith("$") else f"{BODY}{value}" for name, value in flow.values.items()}
     if HERE in values and "{name}" in path:
         values["name"] = values[HERE]
-    taken = {parameter["name"] for parameter in operation.get("parameters", []) if parameter["in"] != "header"}
+    parameter_names = {
+        parameter["name"] for parameter in operation.get("parameters", []) if parameter["in"] != "header"
+    }
     fields = _fields(operation, schemas)
-    parameters = {name: value for name, value in values.items() if name in taken}
+    parameters = {name: value for name, value in values.items() if name in parameter_names}
     body = {name: value for name, value in values.items() if name in fields and name not in parameters}
     if not set(flow.values) - {HERE} <= {*parameters, *body} or not (parameters or body):
         raise ValueError(f"{operation['operationId']} takes nothing of {', '.join(flow.values)}.")

@@ -137,7 +137,7 @@ def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, A
     return body
 
 
-def of(error: EngramError, *, chats: bool = False) -> JSONResponse:
+def problem_response(error: EngramError, *, chats: bool = False) -> JSONResponse:
     """The response of one of our own errors; ``chats`` as in ``document``."""
     headers = {}
     if isinstance(error, UnavailableError):
@@ -159,7 +159,7 @@ async def _engram(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, EngramError)  # noqa: S101 - registered for this class alone
     if error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("request failed", problem=error.type, detail=error.detail)
-    return of(error, chats=_is_chat(request))
+    return problem_response(error, chats=_is_chat(request))
 
 
 async def _validation(request: Request, error: Exception) -> JSONResponse:
@@ -167,19 +167,23 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     chats = _is_chat(request)
     unreadable = next((item for item in error.errors() if item["type"] == "json_invalid"), None)
     if unreadable is not None:
-        return of(MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."), chats=chats)
+        return problem_response(
+            MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."), chats=chats
+        )
     missing = next(
         (item for item in error.errors() if item["type"] == "missing" and item["loc"][0] == "header"), None
     )
     if missing is not None:
-        return of(MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."), chats=chats)
+        return problem_response(
+            MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."), chats=chats
+        )
     errors = [
         {"loc": [str(part)[:NAME_CHARACTERS] for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
         for item in error.errors()[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
     invalid = InvalidRequestError(_printable(detail) or "The request is invalid.", errors=_clean(errors))
-    return of(invalid, chats=chats)
+    return problem_response(invalid, chats=chats)
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:

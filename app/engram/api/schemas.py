@@ -74,8 +74,8 @@ def not_blank(text: str) -> str:
 def written(value: Any) -> Any:
     """A moment as ISO 8601 writes it: a bare number, as text as well, could be seconds or milliseconds."""
     if not isinstance(value, str) or not ISO_8601.fullmatch(value):
-        said = "must be a date and time with its offset, like 2026-05-01T00:00:00Z"
-        raise ValueError(said)
+        message = "must be a date and time with its offset, like 2026-05-01T00:00:00Z"
+        raise ValueError(message)
     return value
 
 

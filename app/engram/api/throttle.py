@@ -132,19 +132,19 @@ class Throttle:
         if self._rates is None:
             await self._slotted(scope, receive, send)
             return
-        taken = await _ASKING.do(self._rates.take, who)
-        told = _headers(self._rates, taken)
-        if not taken.allowed:
+        grant = await _ASKING.do(self._rates.take, who)
+        rate_headers = _headers(self._rates, grant)
+        if not grant.allowed:
             error = TooManyRequestsError(
-                f"At most {self._rates.rate:g} requests a second are answered.", taken.retry_seconds
+                f"At most {self._rates.rate:g} requests a second are answered.", grant.retry_seconds
             )
-            await _refuse(error, "rate", told, scope, receive, send)
+            await _refuse(error, "rate", rate_headers, scope, receive, send)
             return
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in told.items():
+                for name, value in rate_headers.items():
                     headers[name] = value
             await send(message)
 
@@ -198,25 +198,25 @@ def _has_body(scope: Scope) -> bool:
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
-def _headers(rates: Rates, taken: TokenGrant) -> Mapping[str, str]:
+def _headers(rates: Rates, grant: TokenGrant) -> Mapping[str, str]:
     """By the IETF's draft on RateLimit header fields: the bucket as quota, the time it fills in as window."""
     return {
         "ratelimit-policy": f'"requests";q={int(rates.burst)};w={math.ceil(rates.burst / rates.rate)}',
-        "ratelimit": f'"requests";r={taken.left};t={math.ceil(taken.full_seconds)}',
+        "ratelimit": f'"requests";r={grant.left};t={math.ceil(grant.full_seconds)}',
     }
 
 
 async def _refuse(
     error: TooManyRequestsError | UnavailableError,
     limit: Literal["concurrency", "rate", "queue"],
-    told: Mapping[str, str],
+    headers: Mapping[str, str],
     scope: Scope,
     receive: Receive,
     send: Send,
 ) -> None:
     metrics.REFUSED.labels(limit).inc()
-    answer = problems.of(error, chats=scope["path"].startswith(problems.CHATS))
+    answer = problems.problem_response(error, chats=scope["path"].startswith(problems.CHATS))
     if isinstance(error, UnavailableError):
         answer.headers["Retry-After"] = str(BUSY_SECONDS)
-    answer.headers.update(told)
+    answer.headers.update(headers)
     await answer(scope, receive, send)

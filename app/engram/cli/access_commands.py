@@ -57,7 +57,7 @@ def keygen(
     from engram.services.auth.access_key_service import AccessKeyRequest
     from engram.services.auth.scope import LOCAL
 
-    wanted = AccessKeyRequest(
+    request = AccessKeyRequest(
         name=name,
         scopes=_scopes(scopes or ["query", "read", "ingest", "judge"]),
         judge=judge,
@@ -66,8 +66,8 @@ def keygen(
         days=days,
     )
     with _keys("keygen", f"{name} of {tenant}: {' '.join(scopes or ())}") as service:
-        made = service.make(LOCAL, wanted, tenant)
-    _say_made(made.key, made.stored, as_json)
+        new_key = service.make(LOCAL, request, tenant)
+    _say_made(new_key.key, new_key.stored, as_json)
 
 
 @access.command("list")
@@ -81,13 +81,13 @@ def list_keys(
     from engram.services.auth.scope import LOCAL
 
     with _keys() as service:
-        found = service.page(LOCAL, after, limit, tenant)
+        keys = service.page(LOCAL, after, limit, tenant)
     if as_json:
-        say_json({"keys": [_plain(key) for key in found]})
-    elif not found:
+        say_json({"keys": [_plain(key) for key in keys]})
+    elif not keys:
         say(f"{tenant}: no keys")
     else:
-        say_table([HEADINGS, *map(_cells, found)], "><<<<<<")
+        say_table([HEADINGS, *map(_cells, keys)], "><<<<<<")
 
 
 @access.command("rotate")
@@ -101,8 +101,8 @@ def rotate(
     from engram.services.auth.scope import LOCAL
 
     with _keys("rotate key", f"{key_id} of {tenant}") as service:
-        made = service.rotate(LOCAL, key_id, grace, tenant)
-    _say_made(made.key, made.stored, as_json)
+        new_key = service.rotate(LOCAL, key_id, grace, tenant)
+    _say_made(new_key.key, new_key.stored, as_json)
 
 
 @access.command("revoke")
@@ -126,13 +126,13 @@ def revoke_key(
 def list_tenants(as_json: JsonOption = False) -> None:
     """Show tenants, what they hold and what they may have."""
     with _keys() as service:
-        found = service.tenants()
+        tenants = service.tenants()
     if as_json:
-        say_json({"tenants": [asdict(tenant) for tenant in found]})
+        say_json({"tenants": [asdict(tenant) for tenant in tenants]})
         return
     rows = [
         (one.name, str(one.collections), str(one.passages), str(one.keys), *_quota_cells(asdict(one.quotas)))
-        for one in found
+        for one in tenants
     ]
     say_table(
         [("tenant", "collections", "passages", "keys", *(f"max {name}" for name in QUOTAS)), *rows], "<" + ">" * 9
@@ -182,10 +182,10 @@ def remove_tenant(
         say(f"tenant {name}: removed")
 
 
-def _scopes(given: Sequence[str]) -> dict[str, list[str]]:
+def _scopes(options: Sequence[str]) -> dict[str, list[str]]:
     """Collection, or "*" -> scopes, of ``docs:query`` and ``query``."""
     found: dict[str, list[str]] = {}
-    for text in given:
+    for text in options:
         collection, _, scope = text.rpartition(":")
         if not scope:
             raise ClientError(f"--scope {text!r}: say a scope, or COLLECTION:SCOPE.")

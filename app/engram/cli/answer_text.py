@@ -57,8 +57,8 @@ def _say_trace(trace: Mapping[str, Any]) -> None:
     if trace["collapsed"]:
         say(f"{counted(trace['collapsed'], 'candidate')} left out with nearly the text of a better one")
     say_passage_causes(trace["passages"])
-    said = [*(LEGEND if trace["hops"] else ()), *((PASSAGE_LEGEND,) if trace["passages"] else ())]
-    for line in said:
+    legends = [*(LEGEND if trace["hops"] else ()), *((PASSAGE_LEGEND,) if trace["passages"] else ())]
+    for line in legends:
         say(f"# {line}")
 
 

@@ -97,11 +97,11 @@ def _say_round(one: dict[str, Any]) -> None:
     curated = one["curated"]
     repeated = curated["exact"] + curated["near"] + curated["contained"]
     also = f", {repeated} repeated" if repeated else ""
-    told = [f"{name} {one[name]:.2f}" for name in ("enough", "covered") if one[name] is not None]
+    figures = [f"{name} {one[name]:.2f}" for name in ("enough", "covered") if one[name] is not None]
     turn = one["said"].get("content")  # of an agent
     did = f"{one['action']}: {turn[:100]}" if turn else one["action"]
     say(f"round {one['number']}: {'; '.join(one['queries']) if one['queries'] and not turn else did}")
-    say(f"     {counted(curated['kept'], 'sentence')}{also}{''.join(', ' + text for text in told)}")
+    say(f"     {counted(curated['kept'], 'sentence')}{also}{''.join(', ' + text for text in figures)}")
     for warning in one["warnings"]:
         complain(f"     {warning['type']}: {warning['detail']}")
 

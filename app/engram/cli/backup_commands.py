@@ -40,7 +40,7 @@ def backup(
     from engram.runtime.container import application
 
     configured, stopping = settings(), threading.Event()
-    with application(configured) as services, _shown() as progress:
+    with application(configured) as services, _progress_bars() as progress:
         on_stop(stopping.set)
         with services.acts.on_command("backup", str(target)):
             manifest = services.backup.backup(target, progress, stopping.is_set)
@@ -96,7 +96,7 @@ def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
 
 
 def _restore(services: "Application", source: Path, *, replace: bool, verify: bool, quiet: bool) -> "Manifest":
-    with _shown() as progress:
+    with _progress_bars() as progress:
         manifest = services.backup.restore(source, replace=replace, progress=progress)
         bad, count = [], len(manifest.collections)
         for number, report in enumerate(services.verify.every(1) if verify else (), start=1):
@@ -123,14 +123,14 @@ def _described(manifest: "Manifest") -> str:
 
 
 @contextmanager
-def _shown() -> "Iterator[Progress]":
+def _progress_bars() -> "Iterator[Progress]":
     """Progress as bars, one for each thing that is done."""
     with progress_bar() as bars:
         tasks: dict[str, TaskID] = {}
 
-        def show(what: str, done: int, of: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=of)
-            bars.update(tasks[what], completed=done, total=of)
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
 
         yield show

@@ -56,9 +56,11 @@ def check_sessions(
     if details:
         for one in outcomes:
             mark = "right" if one.is_right else "WRONG"
-            of = len(one.question.evidence)
+            evidence_count = len(one.question.evidence)
             say(f"{one.question.id} ({one.question.half}, {one.question.kind}): {one.question.text}")
-            say(f"    {mark}: {one.stop}; query {one.query}/{of}, session {one.session}/{of}, read {one.read}/{of}")
+            say(
+                f"    {mark}: {one.stop}; query {one.query}/{evidence_count}, session {one.session}/{evidence_count}, read {one.read}/{evidence_count}"
+            )
             for text in one.queries[1:]:
                 say(f"    asked: {text}")
     headings = ["", "questions", "gains", "losses", "right stops", "wrong stops"]

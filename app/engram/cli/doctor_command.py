@@ -46,5 +46,5 @@ def _learned(services: "Application") -> "Iterator[CheckResult]":
         if report.clean:
             yield CheckResult("learned", "ok", f"{name} follows from its log")
         else:
-            said = f"{name} differs from its log in {report.difference_count} places"
-            yield CheckResult("learned", "wrong", said, f"engram verify {name}")
+            message = f"{name} differs from its log in {report.difference_count} places"
+            yield CheckResult("learned", "wrong", message, f"engram verify {name}")

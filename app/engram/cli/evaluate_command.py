@@ -224,11 +224,11 @@ def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path
     from engram.runtime.parts import Parts
 
     parts = Parts(Settings())
-    found = measure(dataset, loaded, parts.language, parts.embedder, limit)
+    measured = measure(dataset, loaded, parts.language, parts.embedder, limit)
     path = folder / "extraction" / f"{loaded.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    say_table([["figure", "value"], *figures(found)], "<>")
+    path.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    say_table([["figure", "value"], *figures(measured)], "<>")
     say(str(path))
 
 

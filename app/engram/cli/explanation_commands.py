@@ -38,16 +38,16 @@ def memory(
     as_json: JsonOption = False,
 ) -> None:
     """Show what is remembered of a sentence, and every verdict that made it so."""
-    asked = {"collection": collection, "after": after, "limit": limit, "query": query}
-    wanted = {name: value for name, value in asked.items() if value is not None}
+    options = {"collection": collection, "after": after, "limit": limit, "query": query}
+    params = {name: value for name, value in options.items() if value is not None}
     with client_of(url) as client:
-        shown = client.send("GET", path_of("sentences", str(sentence), "memory"), params=wanted)
+        document = client.send("GET", path_of("sentences", str(sentence), "memory"), params=params)
     if as_json:
-        say_json(shown)
+        say_json(document)
         return
-    say(f"[{sentence}] {_line(shown['text'])}")
-    say(f"     of passage {shown['passage_id']}")
-    for channel in shown["channels"]:
+    say(f"[{sentence}] {_line(document['text'])}")
+    say(f"     of passage {document['passage_id']}")
+    for channel in document["channels"]:
         near = ""
         if channel["similarity"] is not None:
             near = f", similarity {channel['similarity']:.3f} (began as {channel['base_similarity']:.3f})"
@@ -55,18 +55,18 @@ def memory(
             f"{channel['channel']}: perplexity {channel['perplexity']:.3f}, "
             f"verdicts: {channel['update_count']}{near}"
         )
-    for support in shown["supports"]:
+    for support in document["supports"]:
         say(
             f"supports with {support['support']:.3f} (perplexity {support['perplexity']:.3f}): "
             f"{quoted(support['question'])}"
         )
-    if shown["support_count"] > len(shown["supports"]):
-        say(f"and {shown['support_count'] - len(shown['supports'])} more questions")
-    rows = [_cells(event, move) for event in shown["history"] for move in event["moves"]]
+    if document["support_count"] > len(document["supports"]):
+        say(f"and {document['support_count'] - len(document['supports'])} more questions")
+    rows = [_cells(event, move) for event in document["history"] for move in event["moves"]]
     if rows:
         say_table([HEADINGS, *rows], "<<<>>>>>><")
-    if shown["next_after"] is not None:
-        say(f"there may be more: --after {shown['next_after']}")
+    if document["next_after"] is not None:
+        say(f"there may be more: --after {document['next_after']}")
 
 
 def _cells(event: Mapping[str, Any], move: Mapping[str, Any]) -> tuple[str, ...]:
@@ -122,11 +122,11 @@ def compare(
         say(f"{name}  {short(title + row['text'], 2 * COLUMN - len(name))}")
 
 
-def _arm(said: str) -> dict[str, str]:
+def _arm(option: str) -> dict[str, str]:
     """ "memory=off,strategy=graph" as the service takes it."""
-    parts = dict(part.strip().partition("=")[::2] for part in said.split(",") if part.strip())
+    parts = dict(part.strip().partition("=")[::2] for part in option.split(",") if part.strip())
     if not all(name in ARM and value for name, value in parts.items()):
-        raise ClientError(f"{said!r} is no arm: say it as memory=off,profile=default,strategy=graph.")
+        raise ClientError(f"{option!r} is no arm: say it as memory=off,profile=default,strategy=graph.")
     return parts
 
 
@@ -146,7 +146,7 @@ def _column(compared: Mapping[str, Any], one: str, other: str) -> list[str]:
     ]
     for row in sorted(ranked, key=lambda row: row[f"rank_{one}"]):
         rank, elsewhere = row[f"rank_{one}"], row[f"rank_{other}"]
-        moved = (
+        change = (
             ""
             if elsewhere == rank
             else f"  (not in {other})"
@@ -154,8 +154,8 @@ def _column(compared: Mapping[str, Any], one: str, other: str) -> list[str]:
             else f"  ({elsewhere} in {other})"
         )
         score = f"{row[f'score_{one}']:.3f}"
-        room = COLUMN - len(f"{rank:>3}.   {score}{moved}")
-        lines.append(f"{rank:>3}. {short(row['passage_id'], room)}  {score}{moved}")
+        room = COLUMN - len(f"{rank:>3}.   {score}{change}")
+        lines.append(f"{rank:>3}. {short(row['passage_id'], room)}  {score}{change}")
     return [line[:COLUMN] for line in lines]
 
 
@@ -163,8 +163,8 @@ def say_sentence_causes(row: Mapping[str, Any]) -> None:
     """The verdicts behind a selected sentence of a trace."""
     for influence in row["influences"]:
         parts = (("score", influence["score"]), ("recall", influence["recall_prior"]))
-        moved = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
-        say(f"          {moved} {_by(influence)}")
+        changes = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
+        say(f"          {changes} {_by(influence)}")
     if row["influences_cut"]:
         say("          and more")
 
@@ -186,8 +186,8 @@ def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
             say(f"     {line}")
         for influence in row["influences"]:
             parts = ((name, influence[name]) for name in ("memory", "recall", "weights"))
-            told = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
-            say(f"     {influence['score']:+.3f} {_by(influence)} ({told})")
+            changes = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
+            say(f"     {influence['score']:+.3f} {_by(influence)} ({changes})")
         if row["influences_cut"]:
             say("     and more")
         for line in _factor_lines(row["features"], row["completes"]):
@@ -198,11 +198,11 @@ def _factor_lines(features: Mapping[str, Mapping[str, float]], completes: str | 
     """Nothing where features do not rank."""
     added = {name: one["value"] * one["weight"] for name, one in features.items()}
     strongest = sorted(added, key=lambda name: (-abs(added[name]), name))
-    told = [f"{name} {added[name]:+.3f}" for name in strongest[:FACTORS]]
+    factors = [f"{name} {added[name]:+.3f}" for name in strongest[:FACTORS]]
     if strongest[FACTORS:]:
-        told.append(f"{len(strongest) - FACTORS} more {sum(added[name] for name in strongest[FACTORS:]):+.3f}")
-    if told:
-        yield f"features: {', '.join(told)}"
+        factors.append(f"{len(strongest) - FACTORS} more {sum(added[name] for name in strongest[FACTORS:]):+.3f}")
+    if factors:
+        yield f"features: {', '.join(factors)}"
     if completes is not None:
         yield f"completes {completes}"
 

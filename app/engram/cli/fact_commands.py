@@ -41,7 +41,7 @@ def facts(
     as_json: JsonOption = False,
 ) -> None:
     """Search facts: lines of what is believed, with who says so."""
-    said = {
+    options = {
         "query": question,
         "entities": entity,
         "subject": subject,
@@ -55,16 +55,16 @@ def facts(
         "collection": collection,
     }
     with client_of(url) as client:
-        body = {name: value for name, value in said.items() if value is not None}
-        found = client.send("POST", "/facts/search", json=body)
+        body = {name: value for name, value in options.items() if value is not None}
+        result = client.send("POST", "/facts/search", json=body)
     if as_json:
-        say_json(found)
-    elif not found["facts"]:
+        say_json(result)
+    elif not result["facts"]:
         say(f"{collection}: no such facts")
     else:
-        for fact in found["facts"]:
+        for fact in result["facts"]:
             say(_line(fact))
-        for number, source in enumerate(found["citations"], start=1):
+        for number, source in enumerate(result["citations"], start=1):
             say(f"[{number}] {source['source'] or source['passage_id']}: {source['text']}")
 
 
@@ -93,7 +93,7 @@ def state(
         "graph": graph,
         "facts": [{name: value for name, value in said.items() if value is not None}],
     }
-    _said("/facts", body, key, url, as_json=as_json)
+    _send_statement("/facts", body, key, url, as_json=as_json)
 
 
 @cli.command(rich_help_panel=ASK)
@@ -115,9 +115,9 @@ def revise(
     if fact_id is None:
         body["instruction"] = action
     else:
-        said = {"action": action, "fact_id": fact_id, "by": by, "until": until, "reason": reason}
-        body["revisions"] = [{name: value for name, value in said.items() if value is not None}]
-    _said("/facts/revise", body, key or uuid.uuid4().hex, url, as_json=as_json)
+        options = {"action": action, "fact_id": fact_id, "by": by, "until": until, "reason": reason}
+        body["revisions"] = [{name: value for name, value in options.items() if value is not None}]
+    _send_statement("/facts/revise", body, key or uuid.uuid4().hex, url, as_json=as_json)
 
 
 @cli.command(rich_help_panel=LEARNT)
@@ -129,21 +129,21 @@ def fact(
 ) -> None:
     """Show a fact: who says it, and everything that moved what is believed of it."""
     with client_of(url) as client:
-        found = client.send("GET", f"/facts/{fact_id}", params={"collection": collection})
+        detail = client.send("GET", f"/facts/{fact_id}", params={"collection": collection})
     if as_json:
-        say_json(found)
+        say_json(detail)
         return
-    say(_line(found))
-    for cause in found["history"]:
-        what = "speaks for it" if cause["supports"] else "speaks against it"
-        of = "" if cause["of_fact"] == fact_id else f", said of fact {cause['of_fact']}"
+    say(_line(detail))
+    for cause in detail["history"]:
+        effect = "speaks for it" if cause["supports"] else "speaks against it"
+        other_fact = "" if cause["of_fact"] == fact_id else f", said of fact {cause['of_fact']}"
         event = "" if cause["event_id"] is None else f", event {cause['event_id']}"
         if cause["kind"] == "change":
-            what = f"says so no more{of}"
-            say(f"  passage {cause['passage_id']} {what}: belief {cause['belief']:.2f}{event}")
+            effect = f"says so no more{other_fact}"
+            say(f"  passage {cause['passage_id']} {effect}: belief {cause['belief']:.2f}{event}")
             continue
         who = cause["by"] or f"passage {cause['passage_id']}"
-        say(f"  {cause['kind']} by {who} {what}: belief {cause['belief']:.2f}{of}{event}")
+        say(f"  {cause['kind']} by {who} {effect}: belief {cause['belief']:.2f}{other_fact}{event}")
 
 
 @cli.command(rich_help_panel=LEARNT)
@@ -161,19 +161,19 @@ def predicate(
     body: dict[str, Any] = {"collection": collection, "graph": graph}
     with client_of(url) as client:
         if name is None:
-            found = client.send("POST", "/predicates/count", json=body)
+            document = client.send("POST", "/predicates/count", json=body)
         else:
-            found = client.send("PUT", "/predicates", json=body | {"predicate": name, "functional": one})
+            document = client.send("PUT", "/predicates", json=body | {"predicate": name, "functional": one})
     if as_json:
-        say_json(found)
+        say_json(document)
         return
-    for shown in found["predicates"] if name is None else [found]:
-        said = " (as declared)" if shown["declared"] is not None else ""
+    for shown in document["predicates"] if name is None else [document]:
+        declared = " (as declared)" if shown["declared"] is not None else ""
         how = "one at a time" if shown["functional"] else "several"
-        say(f"{shown['predicate']}: {how}{said}; {shown['single']} of {shown['subjects']} subjects have one")
+        say(f"{shown['predicate']}: {how}{declared}; {shown['single']} of {shown['subjects']} subjects have one")
 
 
-def _said(path: str, body: dict[str, Any], key: str | None, url: str | None, *, as_json: bool) -> None:
+def _send_statement(path: str, body: dict[str, Any], key: str | None, url: str | None, *, as_json: bool) -> None:
     headers = {} if key is None else {"idempotency-key": key}
     sent = {name: value for name, value in body.items() if value is not None}
     with client_of(url) as client:
@@ -187,12 +187,12 @@ def _said(path: str, body: dict[str, Any], key: str | None, url: str | None, *, 
         say(_line(found))
 
 
-def _line(found: dict[str, Any]) -> str:
+def _line(fact_out: dict[str, Any]) -> str:
     """A fact in one line."""
-    notes = [f"belief {found['belief']:.2f}"]
-    notes += ["doubted"] if found["doubted"] else []
-    notes += [f"since {found['valid_from']}"] if found["valid_from"] else []
-    notes += [f"until {found['held_until']}"] if found["held_until"] else []
-    notes += [found["closed_reason"]] if found["closed_reason"] else []
-    said = f"{found['subject']['name']} -[{found['predicate']}]-> {found['object']}"
-    return f"fact {found['fact_id']}: {said} ({', '.join(notes)})"
+    notes = [f"belief {fact_out['belief']:.2f}"]
+    notes += ["doubted"] if fact_out["doubted"] else []
+    notes += [f"since {fact_out['valid_from']}"] if fact_out["valid_from"] else []
+    notes += [f"until {fact_out['held_until']}"] if fact_out["held_until"] else []
+    notes += [fact_out["closed_reason"]] if fact_out["closed_reason"] else []
+    statement = f"{fact_out['subject']['name']} -[{fact_out['predicate']}]-> {fact_out['object']}"
+    return f"fact {fact_out['fact_id']}: {statement} ({', '.join(notes)})"

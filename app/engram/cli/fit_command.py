@@ -52,11 +52,11 @@ def fit(
     from engram.evaluation.weight_fit import fit_kinds
     from engram.providers.ranking_prior import SHIPPED, for_any_kind, load_ranking, no_preference
 
-    kept = None if ranking is None else load_ranking(ranking)
+    previous = None if ranking is None else load_ranking(ranking)
     loaded = [cut(load_dataset(folder), limit) for folder in datasets]
     names = tuple(dataset.name for dataset in loaded)
-    if kept is not None and not any(sorted(fitted) == sorted(names) for _, _, fitted in kept.values()):
-        fitted = "; ".join(f"{kind}: {', '.join(names)}" for kind, (_, _, names) in kept.items())
+    if previous is not None and not any(sorted(fitted) == sorted(names) for _, _, fitted in previous.values()):
+        fitted = "; ".join(f"{kind}: {', '.join(names)}" for kind, (_, _, names) in previous.items())
         raise InvalidRequestError(f"The weights in {ranking} were fitted to other data sets ({fitted}).")
     with engine(Settings()) as (services, _), progress(err()) as bars:
         if not facts:  # a prior over other features must not stand in the way of its successor
@@ -64,18 +64,18 @@ def fit(
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
-        told = partial(steps, bars)
+        report_progress = partial(steps, bars)
         if facts:
-            _say_facts(compare(corpora, services.language, services.priors.encyclopedic.first, told))
+            _say_facts(compare(corpora, services.language, services.priors.encyclopedic.first, report_progress))
             return
         shipped = json.loads(SHIPPED.read_text(encoding="utf-8"))
-        content = fit_kinds(corpora, told, shipped, kept)
+        content = fit_kinds(corpora, report_progress, shipped, previous)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(str(out))
 
 
-def _say_facts(found: "Sequence[Compared]") -> None:
+def _say_facts(comparisons: "Sequence[Compared]") -> None:
     rows = [
         [
             one.dataset,
@@ -83,7 +83,7 @@ def _say_facts(found: "Sequence[Compared]") -> None:
             *(f"{value:.3f}" for pair in zip(one.without, one.with_facts, strict=True) for value in pair),
             ", ".join(f"{name} {weight:.2f}" for name, weight in one.weights.items()),
         ]
-        for one in found
+        for one in comparisons
     ]
     measured = [head for name in ("R@2", "R@5", "all@5") for head in (name, "with facts")]
     say_table([["data set", "questions", *measured, "weights"], *rows], "<>>>>>>><")

@@ -65,11 +65,11 @@ def fit_stop(
             harness = open_harness(services, checked, ticks(bars, f"{checked.name}: ingest"))
             questions = list(checked.questions)[:limit]
             sessions = by_session(harness, questions, steps(bars, checked.name, len(questions)))
-            told = taught(rounds, sessions, [verdicts])
+            learned = taught(rounds, sessions, [verdicts])
             say_table(
                 [
                     ["verdicts", "AUC", "ECE"],
-                    *([str(one.verdicts), f"{one.auc or math.nan:.3f}", f"{one.error:.3f}"] for one in told),
+                    *([str(one.verdicts), f"{one.auc or math.nan:.3f}", f"{one.error:.3f}"] for one in learned),
                 ],
                 ">>>",
             )

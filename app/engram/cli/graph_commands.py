@@ -32,8 +32,8 @@ def adopt(
     as_json: JsonOption = False,
 ) -> None:
     """Merge a graph of facts into another: all that was said in it, each once; `unsay` takes it back."""
-    said = {"collection": collection, "graph": graph, "into": into, "judge": judge_of(judge)}
-    body = {name: value for name, value in said.items() if value is not None}
+    options = {"collection": collection, "graph": graph, "into": into, "judge": judge_of(judge)}
+    body = {name: value for name, value in options.items() if value is not None}
     with client_of(url) as client:
         headers = {"idempotency-key": key or uuid.uuid4().hex}
         done = client.send("POST", "/facts/merge", json=body, headers=headers)
@@ -53,17 +53,17 @@ def align(
     as_json: JsonOption = False,
 ) -> None:
     """Join names of facts that mean the same, as is done with every new one."""
-    said = {"collection": collection, "graph": graph, "preview": preview}
+    options = {"collection": collection, "graph": graph, "preview": preview}
     with client_of(url) as client:
-        body = {name: value for name, value in said.items() if value is not None}
-        found = client.send("POST", "/entities/align", json=body)
+        body = {name: value for name, value in options.items() if value is not None}
+        result = client.send("POST", "/entities/align", json=body)
     if as_json:
-        say_json(found)
+        say_json(result)
         return
-    for one in found["joins"]:
+    for one in result["joins"]:
         how = one["way"] if one["way"] == "alias" else f"{one['way']} {one['similarity']:.2f}"
         say(f"entity {one['entity_id']}: {one['name']} is {one['means']}, entity {one['means_id']} ({how})")
-    say(f"{collection}: {found['joined']} names {'would join' if preview else 'joined'}")
+    say(f"{collection}: {result['joined']} names {'would join' if preview else 'joined'}")
 
 
 @cli.command(rich_help_panel=LEARNT)
@@ -89,14 +89,14 @@ def unsay(
     """Revoke what was said of facts, as if it had never come; of a revocation, have what it revoked count again."""
     said: dict[str, Any] = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
     said |= {"graph": graph, "kinds": kind}
-    which = {name: value for name, value in said.items() if value is not None}
-    if (event_id is None) == (not which):
+    criteria = {name: value for name, value in said.items() if value is not None}
+    if (event_id is None) == (not criteria):
         raise ClientError("Say which: an event, or --judge, --from, --to, --graph or --all.")
     with client_of(url) as client:
         if event_id is not None:
             done = client.send("DELETE", f"/facts/events/{event_id}", params={"collection": collection})
         else:
-            body = which | {"collection": collection, "preview": preview}
+            body = criteria | {"collection": collection, "preview": preview}
             headers = {"idempotency-key": key or uuid.uuid4().hex}
             done = client.send("POST", "/facts/revoke", json=body, headers=headers)
     if as_json:

@@ -81,7 +81,9 @@ def import_(
         good = not read.failed
         if out is None and read.ids:
             lines.seek(0)
-            good &= _send(lines, read, collection, url, gone=listed.folders if delete else (), as_json=as_json)
+            good &= _send(
+                lines, read, collection, url, removed_ids=listed.folders if delete else (), as_json=as_json
+            )
     if not good:
         raise typer.Exit(1)
 
@@ -104,7 +106,7 @@ def _write(
     try:
         with source.path.open("rb") as file:
             data = file.read(converter.limits.file_bytes + 1)  # one more than it may have, which is refused
-        made = converter.convert(source.name, data, size=size, overlap=overlap)
+        conversion = converter.convert(source.name, data, size=size, overlap=overlap)
     except UnreadableError as error:
         complain(error.detail)
         read.failed.add(source.name)
@@ -113,24 +115,24 @@ def _write(
         complain(f"{source.name}: {error.strerror or error}")
         read.failed.add(source.name)
         return
-    for note in made.notes:
+    for note in conversion.notes:
         complain(note)
     read.sources.add(source.name)
-    read.ids.update(passage.id for passage in made.passages)
+    read.ids.update(passage.id for passage in conversion.passages)
     lines.writelines(
         json.dumps(passage.as_json(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        for passage in made.passages
+        for passage in conversion.passages
     )
 
 
 def _send(
-    lines: IO[bytes], read: _Read, collection: str, url: str | None, *, gone: tuple[str, ...], as_json: bool
+    lines: IO[bytes], read: _Read, collection: str, url: str | None, *, removed_ids: tuple[str, ...], as_json: bool
 ) -> bool:
     """Whether all of it arrived; what an earlier import left of these files is gone then."""
     with client_of(url) as client:
         job = ingested(client, cast(io.BufferedIOBase, lines), "import", collection, quiet=as_json)
         listed = _imported(client, collection) if whole(job) else ()
-        removed = [identifier for identifier in listed if _is_stale(identifier, read, gone)]
+        removed = [identifier for identifier in listed if _is_stale(identifier, read, removed_ids)]
         for stale in removed:
             client.send("DELETE", path_of("passages", stale), params={"collection": collection})
     if removed and not as_json:
@@ -152,11 +154,11 @@ def _imported(client: Client, collection: str) -> Iterator[str]:
             return
 
 
-def _is_stale(identifier: str, read: _Read, gone: tuple[str, ...]) -> bool:
+def _is_stale(identifier: str, read: _Read, removed_ids: tuple[str, ...]) -> bool:
     source = identifier.rpartition("#")[0]
     if identifier in read.ids or source in read.sources:
         return identifier not in read.ids
-    return source not in read.failed and source.startswith(tuple(f"{folder}/" for folder in gone))
+    return source not in read.failed and source.startswith(tuple(f"{folder}/" for folder in removed_ids))
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -72,9 +72,9 @@ def _cells(job: dict[str, Any]) -> tuple[str, ...]:
     where = f"{job['ahead']} ahead" if job["ahead"] else job["stage"] if job["status"] == "running" else None
     ending = "to be cancelled" if job["cancel_requested_at"] and job["status"] == "running" else None
     done = job["received"] - job["waiting"]
-    asked = job["created_at"][:19].replace("T", " ")
+    created = job["created_at"][:19].replace("T", " ")
     remark = ", ".join(part for part in (where, ending) if part)
-    return (job["job_id"], job["kind"], job["status"], str(done), str(job["received"]), asked, remark)
+    return (job["job_id"], job["kind"], job["status"], str(done), str(job["received"]), created, remark)
 
 
 def _progress(job: dict[str, Any]) -> str:

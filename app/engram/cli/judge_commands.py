@@ -89,17 +89,17 @@ def set_judge(
     if like_all == bool(body):
         raise ClientError("Say what is to differ for this judge, or else --like-all.")
     with client_of(url) as client:
-        found = client.send("PUT", path_of("collections", collection, "judges", judge), json=body)
+        judge_out = client.send("PUT", path_of("collections", collection, "judges", judge), json=body)
     if as_json:
-        say_json(found)
+        say_json(judge_out)
     else:
-        say_table([HEADINGS, _cells(found)], "<>>>>>>>>>>")
+        say_table([HEADINGS, _cells(judge_out)], "<>>>>>>>>>>")
 
 
-def _cells(found: dict[str, Any]) -> list[str]:
-    values = ("-" if found["constants"][name] is None else f"{found['constants'][name]:g}" for name in FIELDS)
-    stars = ("*" if name in found["set"] else "" for name in FIELDS)
-    counts = (str(found[status]) for status in ("applied", "pending", "parked", "revoked"))
-    weight = "trusted" if "trusted" in found["set"] else f"{found['standing']['weight']:.2f}"
+def _cells(judge: dict[str, Any]) -> list[str]:
+    values = ("-" if judge["constants"][name] is None else f"{judge['constants'][name]:g}" for name in FIELDS)
+    stars = ("*" if name in judge["set"] else "" for name in FIELDS)
+    counts = (str(judge[status]) for status in ("applied", "pending", "parked", "revoked"))
+    weight = "trusted" if "trusted" in judge["set"] else f"{judge['standing']['weight']:.2f}"
     cells = (value + star for value, star in zip(values, stars, strict=True))
-    return [found["judge"], *counts, *cells, weight]
+    return [judge["judge"], *counts, *cells, weight]

@@ -23,10 +23,10 @@ def as_filter(conditions: list[str] | None) -> dict[str, Any] | None:
     for condition in conditions or ():
         name, equals, value = condition.partition("=")
         if condition.lstrip().startswith("{"):
-            found = _json(condition, None)
-            if not isinstance(found, dict):
+            document = _json(condition, None)
+            if not isinstance(document, dict):
                 raise ClientError(f"--filter {condition!r} is no JSON object.")
-            wanted |= found
+            wanted |= document
         elif equals and name.strip():
             wanted[name.strip()] = _json(value, value)
         else:

@@ -57,8 +57,8 @@ def retry(
 
 
 def _many(client: Client, judge_name: str | None, collection: str) -> dict[str, Any]:
-    said = {} if judge_name is None else {"judge": judge_name}
-    answer: dict[str, Any] = client.send("POST", "/feedback/retry", json=said | {"collection": collection})
+    options = {} if judge_name is None else {"judge": judge_name}
+    answer: dict[str, Any] = client.send("POST", "/feedback/retry", json=options | {"collection": collection})
     return answer
 
 

@@ -31,10 +31,10 @@ def evolve(name: NameArgument, url: UrlOption = None, as_json: JsonOption = Fals
     elif done["generation"] is None:
         say(f"{name}: nothing waits that moves a key; {_serving(done['serving'])}")
     else:
-        made = done["generation"]
+        generation = done["generation"]
         say(
-            f"{name}: generation {made['number']} serves; verdicts taken in: {made['events']}, "
-            f"keys composed: {made['passages']}"
+            f"{name}: generation {generation['number']} serves; verdicts taken in: {generation['events']}, "
+            f"keys composed: {generation['passages']}"
         )
 
 
@@ -84,24 +84,24 @@ def key(
 ) -> None:
     """Show what a passage's key learned, and the questions behind it."""
     with client_of(url) as client:
-        shown = client.send(
+        document = client.send(
             "GET", path_of("passages", passage, "key"), params={"collection": collection, "limit": limit}
         )
     if as_json:
-        say_json(shown)
+        say_json(document)
         return
-    if shown["evolved"]:
+    if document["evolved"]:
         say(
-            f"{passage}: evolved, as of generation {shown['key_generation']}; moved by {shown['displacement']:.3f} "
-            f"of at most {shown['displacement_bound']:.3f} from its base key ({shown['key_building']}), "
-            f"cosine {shown['cosine']:.3f}"
+            f"{passage}: evolved, as of generation {document['key_generation']}; moved by {document['displacement']:.3f} "
+            f"of at most {document['displacement_bound']:.3f} from its base key ({document['key_building']}), "
+            f"cosine {document['cosine']:.3f}"
         )
     else:
-        say(f"{passage}: base key ({shown['key_building']})")
-    for unit in shown["units"]:
+        say(f"{passage}: base key ({document['key_building']})")
+    for unit in document["units"]:
         _say_unit(unit)
-    if shown["unit_count"] > len(shown["units"]):
-        say(f"and {shown['unit_count'] - len(shown['units'])} more units")
+    if document["unit_count"] > len(document["units"]):
+        say(f"and {document['unit_count'] - len(document['units'])} more units")
 
 
 def _say_unit(unit: dict[str, Any]) -> None:
@@ -134,10 +134,16 @@ def _serving(generation: int) -> str:
     return f"generation {generation} serves" if generation else "base keys serve"
 
 
-def _cells(made: dict[str, Any], serving: int) -> tuple[str, ...]:
-    state = "serves" if made["number"] == serving else "counts" if made["active"] else "rolled back"
-    numbers = (made["number"], made["parent"], made["reason"], made["events"], made["passages"])
-    return (*map(str, numbers), made["created_at"][:19].replace("T", " "), state)
+def _cells(generation: dict[str, Any], serving: int) -> tuple[str, ...]:
+    state = "serves" if generation["number"] == serving else "counts" if generation["active"] else "rolled back"
+    numbers = (
+        generation["number"],
+        generation["parent"],
+        generation["reason"],
+        generation["events"],
+        generation["passages"],
+    )
+    return (*map(str, numbers), generation["created_at"][:19].replace("T", " "), state)
 
 
 def _line(text: str) -> str:

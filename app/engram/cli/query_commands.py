@@ -182,8 +182,8 @@ def query(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a question and show the passages that answer it."""
-    said = {"memory": memory, "profile": profile, "strategy": strategy}
-    arm = {name: value for name, value in said.items() if value is not None}
+    options = {"memory": memory, "profile": profile, "strategy": strategy}
+    arm = {name: value for name, value in options.items() if value is not None}
     body = {
         "query": text,
         "collection": collection,
@@ -209,8 +209,8 @@ def query(
 def _expansions(path: Path) -> Any:
     """The expansions in a file: a list of them, or a document that has one under that name."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-        return found if isinstance(found, list) else found["expansions"]
+        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        return document if isinstance(document, list) else document["expansions"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ClientError(f"{path}: not what `engram expand --json` prints") from error
 
@@ -236,17 +236,17 @@ def expand(
     as_json: JsonOption = False,
 ) -> None:
     """Widen a question: pieces of text to send on with a verdict, as its expansions."""
-    wanted = methods or ["prf"]
-    body = {"query": text, "collection": collection, "methods": wanted, "passages": passages}
+    chosen_methods = methods or ["prf"]
+    body = {"query": text, "collection": collection, "methods": chosen_methods, "passages": passages}
     with client_of(url) as client:
         widened = client.send("POST", "/expand", json=body)
     if as_json:
         say_json(widened)
         return
-    width = max(map(len, wanted))
-    for method in wanted:
-        found = [unit["text"] for unit in widened["expansions"] if unit["method"] == method]
-        for piece in found or ["(nothing found)"]:
+    width = max(map(len, chosen_methods))
+    for method in chosen_methods:
+        texts = [unit["text"] for unit in widened["expansions"] if unit["method"] == method]
+        for piece in texts or ["(nothing found)"]:
             say(f"{method:<{width}}  {' '.join(piece.split())}")
 
 

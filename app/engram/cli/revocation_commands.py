@@ -37,8 +37,8 @@ def revoke(
     as_json: JsonOption = False,
 ) -> None:
     """Revoke verdicts: what was learned becomes what it would be if they had never come."""
-    said = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
-    criteria = {name: value for name, value in said.items() if value is not None}
+    options = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
+    criteria = {name: value for name, value in options.items() if value is not None}
     if bool(events) == bool(criteria):
         raise ClientError("Say which verdicts: by their ids, or by --judge, --from, --to or --all.")
     with client_of(url) as client:

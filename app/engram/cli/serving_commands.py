@@ -48,8 +48,8 @@ def collection(
     as_json: JsonOption = False,
 ) -> None:
     """Show how a collection serves, or change it; what no option names stays as it is."""
-    said = {"share": explore, "slots": slots, "seed": seed}
-    exploring = {key: value for key, value in said.items() if value is not None}
+    exploration = {"share": explore, "slots": slots, "seed": seed}
+    exploring = {key: value for key, value in exploration.items() if value is not None}
     if experiment is not None and no_experiment:
         raise ClientError("--experiment and --no-experiment contradict each other.")
     if exploring and no_exploration:
@@ -67,26 +67,26 @@ def collection(
         patch["passage_facts"] = passage_facts
     with client_of(url) as client:
         path = path_of("collections", name)
-        shown = client.send("PATCH", path, json=patch) if patch else client.send("GET", path)
+        document = client.send("PATCH", path, json=patch) if patch else client.send("GET", path)
     if as_json:
-        say_json(shown)
+        say_json(document)
     else:
-        _say_collection(shown)
+        _say_collection(document)
 
 
 _FACTS_FROM = {"on": "all passages", "off": "no passages", "auto": "passages about their title"}
 
 
-def _kind_reason(shown: dict[str, Any]) -> str:
+def _kind_reason(document: dict[str, Any]) -> str:
     """Why a collection is of its kind."""
-    match shown["kind_source"]:
+    match document["kind_source"]:
         case "setting":
             return "as set"
         case "questions":
-            asked = f"{shown['question_share']:.0%} of {shown['question_count']}"
-            return f"by its questions ({asked} name what a candidate is titled after)"
+            share = f"{document['question_share']:.0%} of {document['question_count']}"
+            return f"by its questions ({share} name what a candidate is titled after)"
         case "titles":
-            return f"by its titles ({shown['title_share']:.0%} of passages titled after their subject)"
+            return f"by its titles ({document['title_share']:.0%} of passages titled after their subject)"
         case _:
             return "as long as nothing was measured"
 
@@ -98,18 +98,18 @@ def _document(path: Path) -> Any:
         raise ClientError(f"{path}: not JSON") from error
 
 
-def _say_collection(shown: dict[str, Any]) -> None:
-    counts = ", ".join(f"{shown[f'{kind}_count']} {plural}" for kind, plural in PLURALS.items())
-    serving = "in shadow: it learns, and serves without memory" if shown["serving"] == "shadow" else "live"
-    say(f"{shown['name']}: {counts}; {serving}")
-    say(f"     ranked as {shown['corpus_kind']}, {_kind_reason(shown)}")
-    say(f"     facts are read from {_FACTS_FROM[shown['passage_facts']]}")
-    for arm in (shown["experiment"] or {}).get("arms", []):
+def _say_collection(document: dict[str, Any]) -> None:
+    counts = ", ".join(f"{document[f'{kind}_count']} {plural}" for kind, plural in PLURALS.items())
+    serving = "in shadow: it learns, and serves without memory" if document["serving"] == "shadow" else "live"
+    say(f"{document['name']}: {counts}; {serving}")
+    say(f"     ranked as {document['corpus_kind']}, {_kind_reason(document)}")
+    say(f"     facts are read from {_FACTS_FROM[document['passage_facts']]}")
+    for arm in (document["experiment"] or {}).get("arms", []):
         say(
             f"     arm {arm['name']}: {arm['percent']:g}%, memory {arm['memory']}, profile {arm['profile']}, "
             f"strategy {arm['strategy']}"
         )
-    exploration = shown["exploration"]
+    exploration = document["exploration"]
     if exploration is not None:
         seed = "" if exploration["seed"] is None else f", seed {exploration['seed']}"
         say(f"     explores in {exploration['share']:.2%} of queries, last positions: {exploration['slots']}{seed}")
@@ -127,8 +127,8 @@ def lift(
     as_json: JsonOption = False,
 ) -> None:
     """Compare the arms of a collection's experiment by what verdicts say of their queries."""
-    said = {"from": since, "to": before, "baseline": baseline}
-    params = {key: value for key, value in said.items() if value is not None}
+    options = {"from": since, "to": before, "baseline": baseline}
+    params = {key: value for key, value in options.items() if value is not None}
     with client_of(url) as client:
         report = client.send("GET", path_of("collections", name, "lift"), params=params)
     if as_json:
@@ -140,8 +140,8 @@ def lift(
             if arm[figure]["difference"] is not None:
                 say(_difference(_name(arm), report["baseline"], figure, arm[figure]["difference"]))
     never = sum(arm["unjudged"] for arm in report["arms"])
-    asked = sum(arm["queries"] for arm in report["arms"])
-    say(f"never judged: {never} of {asked} queries; they need not be like the judged ones")
+    query_count = sum(arm["queries"] for arm in report["arms"])
+    say(f"never judged: {never} of {query_count} queries; they need not be like the judged ones")
 
 
 def _name(arm: dict[str, Any]) -> str:

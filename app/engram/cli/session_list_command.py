@@ -31,8 +31,8 @@ def sessions(
     as_json: JsonOption = False,
 ) -> None:
     """List a collection's sessions, the latest first: one's own, or with scope `audit` everybody's."""
-    said = {"status": status, "before": before}
-    where = {"collection": collection, "limit": limit} | {key: value for key, value in said.items() if value}
+    options = {"status": status, "before": before}
+    where = {"collection": collection, "limit": limit} | {key: value for key, value in options.items() if value}
     with client_of(url) as client:
         page = client.send("GET", "/sessions", params=where)
     if as_json:
@@ -41,8 +41,8 @@ def sessions(
     if page["sessions"]:
         say_table([HEADINGS, *map(_cells, page["sessions"])], "<<<<>><<")
     if page["next_before"] is not None:
-        kept = f" --status {status}" if status else ""
-        say(f"more: engram sessions -c {collection}{kept} --before {page['next_before']}")
+        status_option = f" --status {status}" if status else ""
+        say(f"more: engram sessions -c {collection}{status_option} --before {page['next_before']}")
 
 
 def _cells(session: dict[str, Any]) -> tuple[str, ...]:

@@ -65,9 +65,15 @@ def collections(
         say(f"more: engram collections --after {page['next_after']}")
 
 
-def _cells(shown: dict[str, Any]) -> tuple[str, ...]:
-    counts = (str(shown[f"{kind}_count"]) for kind in ("passage", "sentence", "entity"))
-    return (shown["name"], *counts, shown["key_building"], shown["serving"], shown["encoder"]["model"])
+def _cells(collection: dict[str, Any]) -> tuple[str, ...]:
+    counts = (str(collection[f"{kind}_count"]) for kind in ("passage", "sentence", "entity"))
+    return (
+        collection["name"],
+        *counts,
+        collection["key_building"],
+        collection["serving"],
+        collection["encoder"]["model"],
+    )
 
 
 @cli.command(rich_help_panel=STOCK)
@@ -85,8 +91,8 @@ def passages(
     with client_of(url) as client:
         if names:
             where = {"collection": collection}
-            found = [client.send("GET", path_of("passages", name), params=where) for name in names]
-            page: dict[str, Any] = {"passages": found, "next_after": None}
+            documents = [client.send("GET", path_of("passages", name), params=where) for name in names]
+            page: dict[str, Any] = {"passages": documents, "next_after": None}
         else:
             asked: dict[str, Any] = {"limit": limit} | ({} if after is None else {"after": after})
             page = client.send("GET", path_of("collections", collection, "passages"), params=asked)

@@ -50,8 +50,8 @@ def enough(
     from engram.evaluation.sufficiency_measure import measure
     from engram.evaluation.verdict_givers import choose
 
-    given = verdicts or [50]
-    if draws is None and len(given) > 1:
+    verdict_counts = verdicts or [50]
+    if draws is None and len(verdict_counts) > 1:
         raise InvalidRequestError("Several numbers of verdicts go with --draws.")
     if draws is not None and (foreign or seed or lacking):
         raise InvalidRequestError("--foreign, --seed and --lacking do not go with --draws.")
@@ -64,36 +64,36 @@ def enough(
         kind = harness.scope.collection.corpus_kind
         if draws is not None:
             noise = settings.observation_noise_positive
-            found = measure_drawn(
+            measured = measure_drawn(
                 harness,
                 loaded,
                 services.priors.of_kind(kind),
                 begin,
-                verdicts=given,
+                verdicts=verdict_counts,
                 draws=draws,
                 noise=noise,
                 limit=limit,
             )
         else:
             judge = choose("oracle", "full", None)
-            found = measure(
+            measured = measure(
                 harness,
                 loaded,
                 others,
                 judge,
                 begin,
-                verdicts=given[0],
+                verdicts=verdict_counts[0],
                 seeds=seed or [0],
                 limit=limit,
                 lacking=lacking,
             )
         prior_of_kind = services.priors.of_kind(kind)
-        found["prior"] = [prior_of_kind.enough_name, *prior_of_kind.fitted]
+        measured["prior"] = [prior_of_kind.enough_name, *prior_of_kind.fitted]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"enough-{'draws-' if draws is not None else ''}{loaded.name}.json"
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
     if draws is None:
-        say_table([["figure", "value"], *figures(found)], "<>")
+        say_table([["figure", "value"], *figures(measured)], "<>")
     else:
-        say_table(lines(found), ">>>>>>")
+        say_table(lines(measured), ">>>>>>")
     say(str(path))

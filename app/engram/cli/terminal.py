@@ -181,10 +181,10 @@ def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
         say("  ".join(cells).rstrip())
 
 
-def figures(found: dict[str, Any], before: str = "") -> list[list[str]]:
+def figures(document: dict[str, Any], before: str = "") -> list[list[str]]:
     """Every figure of nested ones by the names that lead to it."""
     rows: list[list[str]] = []
-    for name, value in found.items():
+    for name, value in document.items():
         if isinstance(value, dict):
             rows += figures(value, f"{before}{name}, ")
         else:
@@ -206,8 +206,8 @@ def say_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
+def _say_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         say(f"engram {version('engram')}")

@@ -31,8 +31,8 @@ class Notices:
         except redis.RedisError as error:
             log.warning("change of access keys not told; it counts when they are looked up next", error=str(error))
 
-    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
-        """Call ``heard`` from a thread at each notice, and whenever one may have been missed; what ends that."""
+    def listen(self, on_change: Callable[[], None]) -> Callable[[], None]:
+        """Call ``on_change`` from a thread at each notice, and whenever one may have been missed; what ends that."""
         over = threading.Event()
 
         def follow() -> None:
@@ -42,10 +42,10 @@ class Notices:
                         ignore_subscribe_messages=True
                     ) as channel:
                         channel.subscribe(CHANNEL)
-                        heard()
+                        on_change()
                         while not over.is_set():
                             if channel.get_message(timeout=LISTEN_SECONDS) is not None:
-                                heard()
+                                on_change()
                 except redis.RedisError:
                     over.wait(LISTEN_SECONDS)
 

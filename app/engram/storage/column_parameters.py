@@ -110,8 +110,8 @@ def placed(statement: str) -> tuple[bytes, Sequence[str]]:
     """
     names: dict[str, int] = {}
 
-    def place(found: re.Match[str]) -> str:
-        name = found[1]
+    def place(match: re.Match[str]) -> str:
+        name = match[1]
         return "%" if name is None else f"${names.setdefault(name, len(names) + 1)}"
 
     return _PARAMETER.sub(place, statement).encode(), tuple(names)

@@ -58,8 +58,10 @@ def pooled(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
         )
         autocommit, driver.autocommit = driver.autocommit, True
         with ClientCursor(driver) as cursor:
-            each = SQL(", ").join(SQL("set_config({}, {}, false)").format(*item) for item in settings.items())
-            cursor.execute(SQL("SELECT {}").format(each))
+            assignments = SQL(", ").join(
+                SQL("set_config({}, {}, false)").format(*item) for item in settings.items()
+            )
+            cursor.execute(SQL("SELECT {}").format(assignments))
             record.info[DISTRIBUTED] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
         try:
             register_vector(driver)

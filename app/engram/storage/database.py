@@ -75,8 +75,8 @@ class Reader:
 
     def _send(self, statement: str, parameters: Parameters) -> PreparedStatement:
         text, names = placed(of_one_node(statement) if self.distributed else statement)
-        given = parameters or {}
-        return PreparedStatement(self._driver).execute(text, [given[name] for name in names])
+        values = parameters or {}
+        return PreparedStatement(self._driver).execute(text, [values[name] for name in names])
 
     @contextmanager
     def _refusals(self, statement: str | None) -> Iterator[None]:
@@ -192,7 +192,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
         """
-        on = self.replica if replica.wanted() is not None else None
+        on = self.replica if replica.required_position() is not None else None
         with (
             explained(),
             self._readers.connect() if on is None else on.reader() as connection,
@@ -210,7 +210,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on a statement.
         """
-        on = self.replica if replica.wanted() is not None else None
+        on = self.replica if replica.required_position() is not None else None
         with (
             explained(),
             self._snapshots.connect() if on is None else on.snapshot() as connection,

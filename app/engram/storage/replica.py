@@ -53,7 +53,7 @@ class ReplicaPosition:
     lag_seconds: float | None
 
 
-def wanted() -> int | None:
+def required_position() -> int | None:
     """Up to which position of the log reads are to see in this context; None: they go to the primary."""
     return _position.get()
 
@@ -135,10 +135,10 @@ class Replica:
                 self._standing = "unreachable"
                 if before != "unreachable":
                     log.warning("replica out of reach", error=str(error).splitlines()[0])
-            found = self.seen()
-        if found.standing != before:
-            log.info("replica", standing=found.standing, before=before, lag_seconds=found.lag_seconds)
-        return found
+            position = self.seen()
+        if position.standing != before:
+            log.info("replica", standing=position.standing, before=before, lag_seconds=position.lag_seconds)
+        return position
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -172,7 +172,7 @@ class Replica:
     @contextmanager
     def _lent(self, engine: Engine) -> Iterator[Connection]:
         with engine.connect() as connection:
-            self._await(connection, wanted() or 0)
+            self._await(connection, required_position() or 0)
             yield connection
 
     def _await(self, connection: Connection, position: int) -> None:
@@ -195,10 +195,10 @@ class Replica:
         ends = time.monotonic() + self._wait_seconds
         with ClientCursor(driver) as cursor:
             while True:
-                found = cursor.execute(STANDBY).fetchone()
-                if found is None or not found[1]:
+                row = cursor.execute(STANDBY).fetchone()
+                if row is None or not row[1]:
                     raise ReplicaError("READ_DATABASE_URL is no replica, or none any more.")
-                replayed = int(found[2])
+                replayed = int(row[2])
                 if replayed >= position:
                     return replayed
                 if time.monotonic() >= ends:

@@ -107,8 +107,8 @@ def test_what_is_going_is_gone_for_everyone(full: Application, scope: Scope, pie
         assert reader.scalar("SELECT status FROM job WHERE id = %(id)s", {"id": job}) == "cancelled"
         assert tenants.held(reader, "local") == (0, 0)
         assert (counts(reader).collections, database_contents.collections(reader)) == (0, [])
-        assert collection_deletion.going(reader) == [scope.collection.id]
-        assert collection_deletion.going(reader, "another") == []
+        assert collection_deletion.collections_to_delete(reader) == [scope.collection.id]
+        assert collection_deletion.collections_to_delete(reader, "another") == []
 
     state.staged(full, "large", THAMES)  # its name is free
     full.runner.run_ready()

@@ -63,7 +63,7 @@ def focus(application: Application, reader: Reader, name: str, question: str, **
 
 def known(kept: PassageKeyCache, reader: Reader, asked: Focus, count: int) -> Sequence[int] | None:
     """What is kept of this moment."""
-    return kept.known(reader, asked, current_vectors.of(reader, asked.collection.id))(count)
+    return kept.known(reader, asked, current_vectors.find_current(reader, asked.collection.id))(count)
 
 
 def assert_true(application: Application, kept: PassageKeyCache, name: str) -> None:
@@ -78,7 +78,7 @@ def assert_true(application: Application, kept: PassageKeyCache, name: str) -> N
 
 def versions(application: Application, name: str) -> Current:
     with application.database.read() as reader:
-        found = current_vectors.of(reader, collections.find(reader, name).id)
+        found = current_vectors.find_current(reader, collections.find(reader, name).id)
     assert found is not None
     return found
 

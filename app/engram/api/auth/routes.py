@@ -55,7 +55,7 @@ def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
 )
 def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> AccessKeyMade:
     """Make a key of the same tenant. It is shown in this answer and never again."""
-    return AccessKeyMade.made(app.access_keys.make(asker, body.wanted()))
+    return AccessKeyMade.from_new_key(app.access_keys.make(asker, body.wanted()))
 
 
 @router.get(
@@ -69,9 +69,10 @@ def get_access_keys(
     app: App, asker: Asker, after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0, limit: Limit = 100
 ) -> AccessKeysOut:
     """The tenant's keys in the order in which they were made, revoked and expired ones included."""
-    found = app.access_keys.page(asker, after, limit)
+    keys = app.access_keys.page(asker, after, limit)
     return AccessKeysOut(
-        keys=[AccessKeyOut.of(key) for key in found], next_after=found[-1].id if len(found) == limit else None
+        keys=[AccessKeyOut.from_service(key) for key in keys],
+        next_after=keys[-1].id if len(keys) == limit else None,
     )
 
 
@@ -85,7 +86,7 @@ def get_access_keys(
 )
 def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> AccessKeyMade:
     """Make a key of the same principal with the same scopes; the old one counts for `grace_seconds` more."""
-    return AccessKeyMade.made(app.access_keys.rotate(asker, key_id, body.grace_seconds))
+    return AccessKeyMade.from_new_key(app.access_keys.rotate(asker, key_id, body.grace_seconds))
 
 
 @router.delete(
@@ -97,7 +98,7 @@ def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Ask
 )
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
     """Have the key count no more. Each process notices within ENGRAM_ACCESS_REMEMBER_SECONDS."""
-    return AccessKeyOut.of(app.access_keys.revoke(asker, key_id))
+    return AccessKeyOut.from_service(app.access_keys.revoke(asker, key_id))
 
 
 @router.delete(

@@ -75,7 +75,7 @@ class AccessKeyOut(BaseModel):
     revoked_at: datetime | None
 
     @classmethod
-    def of(cls, key: Key) -> "AccessKeyOut":
+    def from_service(cls, key: Key) -> "AccessKeyOut":
         """As the wire has it."""
         return cls(**_row(key))
 
@@ -86,9 +86,9 @@ class AccessKeyMade(AccessKeyOut):
     key: str = Field(description="The key itself, which is shown this once and stored nowhere.")
 
     @classmethod
-    def made(cls, made: NewAccessKey) -> "AccessKeyMade":
+    def from_new_key(cls, new_key: NewAccessKey) -> "AccessKeyMade":
         """As the wire has it."""
-        return cls(key=made.key, **_row(made.stored))
+        return cls(key=new_key.key, **_row(new_key.stored))
 
 
 class AccessKeysOut(BaseModel):

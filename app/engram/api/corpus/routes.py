@@ -146,10 +146,10 @@ def get_collections(
     app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
     """Collections in name order: those that may be read with the key."""
-    found = app.ingest.collections(after, limit, asker)
+    page = app.ingest.collections(after, limit, asker)
     return CollectionsOut(
-        collections=[CollectionOut.model_validate(item) for item in found],
-        next_after=found[-1].name if len(found) == limit else None,
+        collections=[CollectionOut.model_validate(item) for item in page],
+        next_after=page[-1].name if len(page) == limit else None,
     )
 
 
@@ -176,13 +176,13 @@ def get_passages(
     app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
 ) -> PassagesOut:
     """Passages in the order of their ids, without their sentences."""
-    found = app.ingest.passages(scope, after, limit)
+    page = app.ingest.passages(scope, after, limit)
     return PassagesOut(
         passages=[
             ListedPassageOut(id=one.external_id, title=one.title, text=one.text, metadata=one.metadata)
-            for one in found
+            for one in page
         ],
-        next_after=found[-1].external_id if len(found) == limit else None,
+        next_after=page[-1].external_id if len(page) == limit else None,
     )
 
 

@@ -48,7 +48,7 @@ class LearnedOut(BaseModel):
     memories: list[MovedOut] = Field(description="Those moved last, the latest first.")
 
     @classmethod
-    def of(cls, collection: str, learned: LearningSummary) -> Self:
+    def from_service(cls, collection: str, learned: LearningSummary) -> Self:
         """As it is shown."""
         return cls(
             collection=collection,
@@ -94,7 +94,7 @@ class PreviewOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, collection: str, preview: Preview) -> Self:
+    def from_service(cls, collection: str, preview: Preview) -> Self:
         """As it is shown."""
         return cls.model_validate(
             {

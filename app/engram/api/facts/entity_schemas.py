@@ -20,7 +20,7 @@ class FactEntityOut(BaseModel):
     facts: list[FactOut]
 
     @classmethod
-    def of(cls, around: Neighbourhood) -> "FactEntityOut":
+    def from_service(cls, around: Neighbourhood) -> "FactEntityOut":
         """As the wire has it."""
         root = around.stands_for
         return cls(
@@ -28,7 +28,7 @@ class FactEntityOut(BaseModel):
             name=around.entity.surface,
             stands_for=None if root is None else EntityRef(entity_id=root.id, name=root.surface),
             merged=[EntityRef(entity_id=one.id, name=one.surface) for one in around.merged],
-            facts=[FactOut.of(row) for row in around.facts],
+            facts=[FactOut.from_service(row) for row in around.facts],
         )
 
 
@@ -82,7 +82,7 @@ class PredicateOut(BaseModel):
     single: int = Field(description="Of them, with one object at a time.")
 
     @classmethod
-    def of(cls, one: Predicate) -> "PredicateOut":
+    def from_service(cls, one: Predicate) -> "PredicateOut":
         """As the wire has it."""
         return cls(
             predicate=one.predicate,

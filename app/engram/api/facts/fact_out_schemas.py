@@ -41,7 +41,7 @@ class FactOut(BaseModel):
     learned_at: datetime
 
     @classmethod
-    def of(cls, row: FactRow, belief: float | None = None) -> "FactOut":
+    def from_service(cls, row: FactRow, belief: float | None = None) -> "FactOut":
         """As the wire has it; ``belief`` that of another moment."""
         believed = row.belief if belief is None else belief
         return cls(
@@ -75,7 +75,7 @@ class FactCitationOut(BaseModel):
     withdrawn_at: datetime | None = Field(description="Since when it says so no more: its passage was changed.")
 
     @classmethod
-    def of(cls, row: SourceRow) -> "FactCitationOut":
+    def from_service(cls, row: SourceRow) -> "FactCitationOut":
         """As the wire has it."""
         return cls(
             passage_id=row.passage,
@@ -110,11 +110,11 @@ class FactDetail(FactOut):
     history: list[FactCauseOut]
 
     @classmethod
-    def shown(cls, shown: FactView) -> "FactDetail":
+    def view(cls, view: FactView) -> "FactDetail":
         """As the wire has it."""
         return cls(
-            **FactOut.of(shown.fact).model_dump(),
-            sources=[FactCitationOut.of(row) for row in shown.sources],
+            **FactOut.from_service(view.fact).model_dump(),
+            sources=[FactCitationOut.from_service(row) for row in view.sources],
             history=[
                 FactCauseOut(
                     kind=move.kind,
@@ -129,7 +129,7 @@ class FactDetail(FactOut):
                     perplexity=move.perplexity_after,
                     at=move.at,
                 )
-                for move in shown.history
+                for move in view.history
             ],
         )
 
@@ -146,7 +146,7 @@ class EventOut(BaseModel):
     revoked_at: datetime | None
 
     @classmethod
-    def of(cls, event: Any) -> "EventOut":
+    def from_service(cls, event: Any) -> "EventOut":
         """As the wire has it."""
         return cls(
             event_id=event.id,
@@ -178,7 +178,7 @@ class FactsOut(BaseModel):
     facts: list[FactOut] = Field(description="As they stand now; those that nobody states any more are left out.")
 
     @classmethod
-    def of(
+    def from_service(
         cls, collection: str, applied: list[AppliedEvent], rows: list[FactRow], read: ExtractedFacts | None = None
     ) -> "FactsOut":
         """As the wire has it; ``read``: the text, if one was."""
@@ -186,8 +186,8 @@ class FactsOut(BaseModel):
             extraction=None if read is None else read.by,
             warnings=[] if read is None else [FactWarningOut(detail=detail) for detail in read.failed],
             collection=collection,
-            events=[EventOut.of(one.event) for one in applied],
-            facts=[FactOut.of(row) for row in rows],
+            events=[EventOut.from_service(one.event) for one in applied],
+            facts=[FactOut.from_service(row) for row in rows],
         )
 
 
@@ -211,16 +211,16 @@ class FactSearchOut(BaseModel):
     tokens: int = Field(description="Of the text, about as many as a language model counts.")
 
     @classmethod
-    def of(cls, collection: str, found: FactSearchResult) -> "FactSearchOut":
+    def from_service(cls, collection: str, result: FactSearchResult) -> "FactSearchOut":
         """As the wire has it."""
         return cls(
             collection=collection,
-            starts=[EntityRef(entity_id=one, name=name) for one, name in found.starts.items()],
-            paths=[PathOut(start=p.start, fact_ids=list(p.facts), score=p.score) for p in found.paths],
-            facts=[FactOut.of(row, found.beliefs[fact]) for fact, row in found.facts.items()],
-            text=found.text,
-            citations=[FactCitationOut.of(row) for row in found.citations],
-            tokens=found.tokens,
+            starts=[EntityRef(entity_id=one, name=name) for one, name in result.starts.items()],
+            paths=[PathOut(start=p.start, fact_ids=list(p.facts), score=p.score) for p in result.paths],
+            facts=[FactOut.from_service(row, result.beliefs[fact]) for fact, row in result.facts.items()],
+            text=result.text,
+            citations=[FactCitationOut.from_service(row) for row in result.citations],
+            tokens=result.tokens,
         )
 
 

@@ -37,7 +37,7 @@ def post_graph_merge(
     """
     body = sent.body
     judge, _ = sent.scope.judge(body.judge)
-    return GraphMergeOut.of(
+    return GraphMergeOut.from_service(
         body.collection, app.adopt.merge(sent.scope, body.graph, body.into, judge=judge, key=key)
     )
 
@@ -58,10 +58,10 @@ def post_facts_revoke(
     """
     body, scope = sent.body, sent.scope
     if body.preview:
-        return FactRevokeOut.of(body.collection, app.withdraw.preview(scope, body.criteria(), body.graph))
+        return FactRevokeOut.from_service(body.collection, app.withdraw.preview(scope, body.criteria(), body.graph))
     judge, _ = scope.judge(body.by)
     done = app.withdraw.revoke_all(scope, body.criteria(), body.graph, judge=judge, key=key)
-    return FactRevokeOut.of(body.collection, done)
+    return FactRevokeOut.from_service(body.collection, done)
 
 
 @router.post(
@@ -77,4 +77,4 @@ def post_align(sent: Annotated[PostedBody[AlignIn], Depends(posted(AlignIn))], a
     For facts that came before, or through a process that could not look.
     """
     body = sent.body
-    return AlignOut.of(body.collection, app.align.every(sent.scope, body.graph, preview=body.preview))
+    return AlignOut.from_service(body.collection, app.align.every(sent.scope, body.graph, preview=body.preview))

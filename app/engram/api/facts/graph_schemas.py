@@ -39,11 +39,11 @@ class GraphMergeOut(BaseModel):
     joins: int = Field(description="Entities that are one there, and now here.")
 
     @classmethod
-    def of(cls, collection: str, adopted: Adopted) -> "GraphMergeOut":
+    def from_service(cls, collection: str, adopted: Adopted) -> "GraphMergeOut":
         """As the wire has it."""
         return cls(
             collection=collection,
-            event=EventOut.of(adopted.event),
+            event=EventOut.from_service(adopted.event),
             facts=len(adopted.facts),
             sentences=adopted.sentences,
             verdicts=adopted.verdicts,
@@ -110,11 +110,11 @@ class FactRevokeOut(BaseModel):
     changed: list[FactChangeOut] = Field(description="Those that move most.")
 
     @classmethod
-    def of(cls, collection: str, done: FactRetraction) -> "FactRevokeOut":
+    def from_service(cls, collection: str, done: FactRetraction) -> "FactRevokeOut":
         """As the wire has it."""
         return cls(
             collection=collection,
-            event=None if done.event is None else EventOut.of(done.event),
+            event=None if done.event is None else EventOut.from_service(done.event),
             revoked=sum(done.kinds.values()),
             kinds=dict(done.kinds),
             facts=done.facts,
@@ -145,7 +145,7 @@ class ProposedOut(BaseModel):
     similarity: float
 
     @classmethod
-    def of(cls, one: ProposedJoin) -> "ProposedOut":
+    def from_service(cls, one: ProposedJoin) -> "ProposedOut":
         """As the wire has it."""
         return cls(
             entity_id=one.joining,
@@ -165,6 +165,8 @@ class AlignOut(BaseModel):
     joins: list[ProposedOut] = Field(description=f"The first {SHOWN}.")
 
     @classmethod
-    def of(cls, collection: str, found: list[ProposedJoin]) -> "AlignOut":
+    def from_service(cls, collection: str, joins: list[ProposedJoin]) -> "AlignOut":
         """As the wire has it."""
-        return cls(collection=collection, joined=len(found), joins=[ProposedOut.of(one) for one in found[:SHOWN]])
+        return cls(
+            collection=collection, joined=len(joins), joins=[ProposedOut.from_service(one) for one in joins[:SHOWN]]
+        )

@@ -78,18 +78,18 @@ def post_facts(
     )
     if body.text is None:
         applied = state([fact.stated() for fact in body.facts])
-        return FactsOut.of(body.collection, [applied], app.show.facts(scope, applied.facts))
+        return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts))
     if body.extraction == BY_LLM:
         scope.need(LLM, "A language model that reads facts")
     known = app.facts.stated_before(
         scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
     )
     if known is not None:  # the model is not asked twice for what counts once
-        return FactsOut.of(body.collection, [known], app.show.facts(scope, known.facts))
+        return FactsOut.from_service(body.collection, [known], app.show.facts(scope, known.facts))
     by = app.texts.chosen(body.extraction, allowed=scope.may(LLM))
     read = app.texts.read(body.title, body.text, by, Budget(**body.budget.model_dump()))
     applied = state(read.stated)
-    return FactsOut.of(body.collection, [applied], app.show.facts(scope, applied.facts), read)
+    return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts), read)
 
 
 @router.post(
@@ -113,7 +113,7 @@ def post_facts_revise(
     else:
         applied = app.facts.revise(sent.scope, [one.revision() for one in body.revisions], judge=judge, key=key)
     facts = [fact for one in applied for fact in one.facts]
-    return FactsOut.of(body.collection, applied, app.show.facts(sent.scope, facts))
+    return FactsOut.from_service(body.collection, applied, app.show.facts(sent.scope, facts))
 
 
 @router.post(
@@ -130,7 +130,7 @@ def post_facts_search(
 
     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
     """
-    return FactSearchOut.of(sent.body.collection, app.fact_search.search(sent.scope, sent.body.wanted()))
+    return FactSearchOut.from_service(sent.body.collection, app.fact_search.search(sent.scope, sent.body.wanted()))
 
 
 @router.get(
@@ -142,7 +142,7 @@ def post_facts_search(
 )
 def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
     """The fact as it stands, who says it, and everything that moved it, in order."""
-    return FactDetail.shown(app.show.fact(scope, fact_id))
+    return FactDetail.from_view(app.show.fact(scope, fact_id))
 
 
 @router.delete(
@@ -158,7 +158,7 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
     along. Revoking a revocation in bulk has what it took back count again.
     """
-    return EventOut.of(app.withdraw.revoke(scope, event_id))
+    return EventOut.from_service(app.withdraw.revoke(scope, event_id))
 
 
 @router.get(
@@ -170,7 +170,7 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
 )
 def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> FactEntityOut:
     """An entity of facts, what was merged with it, and facts around it, the surest first."""
-    return FactEntityOut.of(app.show.entity(scope, entity_id, limit))
+    return FactEntityOut.from_service(app.show.entity(scope, entity_id, limit))
 
 
 @router.post(
@@ -190,7 +190,7 @@ def post_merge(
     body = sent.body
     judge, _ = sent.scope.judge(body.judge)
     app.join.merge(sent.scope, entity_id, body.entities, judge=judge, key=key)
-    return FactEntityOut.of(app.show.entity(sent.scope, entity_id, 100))
+    return FactEntityOut.from_service(app.show.entity(sent.scope, entity_id, 100))
 
 
 @router.post(
@@ -205,7 +205,7 @@ def post_split(
 ) -> FactEntityOut:
     """Take apart what was merged into this entity, or this from what it was merged into."""
     app.join.split(sent.scope, entity_id)
-    return FactEntityOut.of(app.show.entity(sent.scope, entity_id, 100))
+    return FactEntityOut.from_service(app.show.entity(sent.scope, entity_id, 100))
 
 
 @router.get(
@@ -217,8 +217,10 @@ def post_split(
 )
 def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> PredicatesOut:
     """Which predicates are functional, by declaration or by counts; of others nothing is known yet."""
-    found = app.show.predicates(scope, graph)
-    return PredicatesOut(collection=scope.collection.name, predicates=[PredicateOut.of(one) for one in found])
+    predicates = app.show.predicates(scope, graph)
+    return PredicatesOut(
+        collection=scope.collection.name, predicates=[PredicateOut.from_service(one) for one in predicates]
+    )
 
 
 @router.put(
@@ -231,7 +233,9 @@ def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> Predicat
 def put_predicate(sent: Annotated[PostedBody[PredicateIn], Depends(posted(PredicateIn))], app: App) -> PredicateOut:
     """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
     body = sent.body
-    return PredicateOut.of(app.predicates.declare(sent.scope, body.predicate, body.functional, body.graph))
+    return PredicateOut.from_service(
+        app.predicates.declare(sent.scope, body.predicate, body.functional, body.graph)
+    )
 
 
 @router.post(
@@ -243,5 +247,7 @@ def put_predicate(sent: Annotated[PostedBody[PredicateIn], Depends(posted(Predic
 )
 def post_count(sent: Annotated[PostedBody[CountIn], Depends(posted(CountIn))], app: App) -> PredicatesOut:
     """Learn which predicates are functional from how often a subject has one object at a time."""
-    found = app.predicates.count(sent.scope, sent.body.graph)
-    return PredicatesOut(collection=sent.body.collection, predicates=[PredicateOut.of(one) for one in found])
+    predicates = app.predicates.count(sent.scope, sent.body.graph)
+    return PredicatesOut(
+        collection=sent.body.collection, predicates=[PredicateOut.from_service(one) for one in predicates]
+    )

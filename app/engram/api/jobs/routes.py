@@ -29,11 +29,11 @@ def get_job(
     errors_limit: Limit = 100,
 ) -> JobDetail:
     """How far the job is, its place in the queue, and which lines were rejected and why."""
-    shown = app.jobs.show(at.scope, at.id)
+    view = app.jobs.show(at.scope, at.id)
     app.reads.told(at.scope.collection.id)
-    errors = app.ingest.errors(shown.job, errors_after, errors_limit)
-    return JobDetail.of(
-        shown,
+    errors = app.ingest.errors(view.job, errors_after, errors_limit)
+    return JobDetail.from_service(
+        view,
         errors=[LineError(line=line, reason=reason) for line, reason in errors],
         next_errors_after=errors[-1][0] if len(errors) == errors_limit else None,
     )
@@ -53,10 +53,10 @@ def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
     One that waits ends at once. Cancelling again changes nothing. One that is over already is a conflict, and so is
     one whose lines are still arriving.
     """
-    shown = app.jobs.cancel(at.scope, at.id)
-    if shown.job.status != "cancelled":
+    view = app.jobs.cancel(at.scope, at.id)
+    if view.job.status != "cancelled":
         response.status_code = status.HTTP_202_ACCEPTED
-    return JobOut.of(shown)
+    return JobOut.from_service(view)
 
 
 @router.get(
@@ -73,11 +73,11 @@ def get_jobs(
     limit: Limit = 100,
 ) -> JobsOut:
     """The collection's jobs, the latest first: of each kind, waiting, running and over."""
-    found = app.jobs.page(scope, before, limit)
+    jobs_page = app.jobs.page(scope, before, limit)
     return JobsOut(
         collection=scope.collection.name,
-        jobs=[JobOut.of(shown) for shown in found],
-        next_before=found[-1].job.number if len(found) == limit else None,
+        jobs=[JobOut.from_service(shown) for shown in jobs_page],
+        next_before=jobs_page[-1].job.number if len(jobs_page) == limit else None,
     )
 
 

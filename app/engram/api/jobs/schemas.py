@@ -75,9 +75,9 @@ class JobOut(BaseModel):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, shown: JobView, **more: Any) -> Self:
+    def from_service(cls, view: JobView, **more: Any) -> Self:
         """As it is shown."""
-        job = shown.job
+        job = view.job
         return cls(
             job_id=job.id,
             collection=job.collection,
@@ -86,7 +86,7 @@ class JobOut(BaseModel):
             revocation=RevocationOut.model_validate(job.payload) if job.kind == "revocation" else None,
             replay=ReplayOut.model_validate(job.payload) if job.kind == "replay" else None,
             status=job.status,
-            ahead=shown.ahead,
+            ahead=view.ahead,
             stage=job.stage,
             received=job.received,
             created=job.created,

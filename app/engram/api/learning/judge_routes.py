@@ -26,11 +26,11 @@ After = Annotated[Text | None, Query(max_length=200, description="Judges after t
 )
 def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
     """Judges in name order: how many verdicts each gave, and the noises and daily caps by which they count."""
-    found = app.judges.page(scope, after or "", limit)
+    judges = app.judges.page(scope, after or "", limit)
     return JudgesOut(
         collection=scope.collection.name,
-        judges=[JudgeOut.of(view) for view in found],
-        next_after=found[-1].known.name if len(found) == limit else None,
+        judges=[JudgeOut.from_service(view) for view in judges],
+        next_after=judges[-1].known.name if len(judges) == limit else None,
     )
 
 
@@ -47,4 +47,4 @@ def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> Ju
     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
     """
     app.quotas.admit(scope.principal, judge)
-    return JudgeOut.of(app.judges.set(scope, judge, **body.own()))
+    return JudgeOut.from_service(app.judges.set(scope, judge, **body.own()))

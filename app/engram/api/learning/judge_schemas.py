@@ -68,7 +68,7 @@ class ConstantsOut(BaseModel):
     daily_comparisons: int | None = Field(description=COMPARISONS)
 
     @classmethod
-    def of(cls, noise: FeedbackPolicy) -> "ConstantsOut":
+    def from_service(cls, noise: FeedbackPolicy) -> "ConstantsOut":
         """As the wire has it."""
         return cls(
             observation_noise_positive=noise.positive,
@@ -103,7 +103,7 @@ class JudgeOut(BaseModel):
     standing: StandingOut
 
     @classmethod
-    def of(cls, view: JudgeView) -> "JudgeOut":
+    def from_service(cls, view: JudgeView) -> "JudgeOut":
         """As the wire has it."""
         known = view.known
         return cls(
@@ -113,7 +113,7 @@ class JudgeOut(BaseModel):
             parked=known.parked,
             revoked=known.revoked,
             set=[NAMES[name] for name in known.settings.said()],
-            constants=ConstantsOut.of(view.constants),
+            constants=ConstantsOut.from_service(view.constants),
             standing=StandingOut.model_validate(view.standing),
         )
 

@@ -206,10 +206,10 @@ def _on_session(app: App, sent: PostedBody[FeedbackIn], session: UUID, key: str,
         app.reads.told(scope.collection.id)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
-    said = _out(receipts[0], sent.body.collection)
+    receipt = _out(receipts[0], sent.body.collection)
     complete_at = app.teacher.complete_at(scope, state, verdict)
     ids = [one.event.id for one in receipts]
-    return FeedbackOut(**said, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
+    return FeedbackOut(**receipt, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
 
 
 def _admit(app: App, scope: Scope, claimed: str | None) -> None:
@@ -217,8 +217,8 @@ def _admit(app: App, scope: Scope, claimed: str | None) -> None:
     app.quotas.admit(scope.principal, judge)
 
 
-def _detail(found: Detail, collection: str) -> FeedbackDetail:
-    return FeedbackDetail(**_out(found, collection), verdict=asdict(found.verdict))
+def _detail(detail: Detail, collection: str) -> FeedbackDetail:
+    return FeedbackDetail(**_out(detail, collection), verdict=asdict(detail.verdict))
 
 
 async def _stored(app: App, sent: PostedBody[FeedbackIn], key: str) -> Accepted:

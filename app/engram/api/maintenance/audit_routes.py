@@ -53,8 +53,8 @@ def get_audit(
     limit: Limit = 100,
 ) -> ActsOut:
     """Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
-    found = app.acts.page(asker, before, limit)
+    acts = app.acts.page(asker, before, limit)
     return ActsOut(
-        acts=[ActOut.model_validate(act) for act in found],
-        next_before=found[-1].id if len(found) == limit else None,
+        acts=[ActOut.model_validate(act) for act in acts],
+        next_before=acts[-1].id if len(acts) == limit else None,
     )

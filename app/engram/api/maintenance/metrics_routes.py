@@ -14,7 +14,7 @@ router = APIRouter(tags=["health"])
 _NEEDED = RequiredScope(AUDIT, everywhere=True)
 
 
-def shown(settings: Settings) -> bool:
+def shows_metrics(settings: Settings) -> bool:
     """Whether they are shown there: not to strangers, and not where they have a port of their own."""
     return settings.metrics_port is None and settings.on_loopback
 
@@ -28,7 +28,7 @@ async def get_metrics(request: Request, app: App, asker: Asker) -> Response:
     await _NEEDED(request, app, asker)
     if asker.tenant != LOCAL.tenant:
         raise ForbiddenError(f"Metrics are of all tenants: this takes a key of the tenant {LOCAL.tenant!r}.")
-    if not shown(app.settings):
+    if not shows_metrics(app.settings):
         raise NotFoundError("Metrics are not shown here; ENGRAM_METRICS_PORT gives them a port of their own.")
     page = await run_in_threadpool(metrics.exposition, app.state.metrics)
     return Response(page, media_type=metrics.CONTENT_TYPE)

@@ -85,11 +85,11 @@ def get_generations(
     limit: Limit = 100,
 ) -> GenerationsOut:
     """The collection's evolutions, the latest first, rolled back ones included."""
-    found = app.evolve.generations(scope, before, limit)
+    generations = app.evolve.generations(scope, before, limit)
     return GenerationsOut(
         collection=scope.collection.name,
-        generations=[GenerationOut.model_validate(generation) for generation in found],
-        next_before=found[-1].number if len(found) == limit else None,
+        generations=[GenerationOut.model_validate(generation) for generation in generations],
+        next_before=generations[-1].number if len(generations) == limit else None,
     )
 
 

@@ -78,18 +78,18 @@ def _batch(body: BatchIn, app: ApiServices, asker: Principal, need: str) -> Batc
     away: UnavailableError | None = None
     for query in body.queries:
         try:
-            found = _found(app, asker, need, query)
+            answer = _answer(app, asker, need, query)
         except EngramError as error:
             away = away or (error if isinstance(error, UnavailableError) else None)
             answers.append(BatchedOut(problem=Problem.model_validate(content(error))))
         else:
-            answers.append(BatchedOut(answer=found))
+            answers.append(BatchedOut(answer=answer))
     if away is not None and all(one.answer is None for one in answers):
         raise away
     return BatchOut(answers=answers)
 
 
-def _found(app: ApiServices, asker: Principal, need: str, query: QueryIn) -> QueryOut:
+def _answer(app: ApiServices, asker: Principal, need: str, query: QueryIn) -> QueryOut:
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.quotas.take(asker, "queries")

@@ -41,7 +41,7 @@ def post_chat(
     """
     body = sent.body
     answer = app.answer.answer(body.to_query(sent.scope), body.earlier())
-    completion = ChatOut.of(answer, body.model, int(time.time()))
+    completion = ChatOut.from_service(answer, body.model, int(time.time()))
     if not body.stream:
         return completion
     return StreamingResponse(
@@ -60,8 +60,8 @@ def post_chat(
 )
 def get_models(app: App, asker: Asker) -> ModelsOut:
     """The first thousand collections that may be read with the key, for a chat frontend to choose from."""
-    found = app.ingest.collections(None, MODELS, asker)
-    return ModelsOut(data=[ModelOut(id=one.name, created=0) for one in found])
+    collections = app.ingest.collections(None, MODELS, asker)
+    return ModelsOut(data=[ModelOut(id=one.name, created=0) for one in collections])
 
 
 def _events(completion: ChatOut) -> Iterator[str]:

@@ -83,8 +83,8 @@ class ChatIn(BaseModel):
 
     def earlier(self) -> list[ChatTurn]:
         """What user and assistant said before; instructions to a model say nothing of what is asked."""
-        spoken = [message for message in self.messages[:-1] if message.role in SPOKEN]
-        return [ChatTurn(message.role, words) for message in spoken if (words := message.words())]
+        messages = [message for message in self.messages[:-1] if message.role in SPOKEN]
+        return [ChatTurn(message.role, words) for message in messages if (words := message.words())]
 
 
 class ChatSaid(BaseModel):
@@ -126,18 +126,18 @@ class ChatOut(BaseModel):
     engram: ChatGrounds
 
     @classmethod
-    def of(cls, answer: WordedAnswer, collection: str, created: int) -> Self:
-        found = answer.retrieval
+    def from_service(cls, answer: WordedAnswer, collection: str, created: int) -> Self:
+        retrieval = answer.retrieval
         return cls(
-            id=f"chatcmpl-{found.query_id}",
+            id=f"chatcmpl-{retrieval.query_id}",
             created=created,
             model=collection,
             choices=[ChatChoice(message=ChatSaid(content=_content(answer)))],
             engram=ChatGrounds(
-                query_id=str(found.query_id),
-                question=found.query,
+                query_id=str(retrieval.query_id),
+                question=retrieval.query,
                 sufficient=answer.sufficient,
-                enough=found.enough,
+                enough=retrieval.enough,
                 citations=[CitationOut.model_validate(citation) for citation in answer.citations],
                 warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
             ),
@@ -146,10 +146,10 @@ class ChatOut(BaseModel):
     def chunks(self) -> list[dict[str, Any]]:
         """The completion as `stream` gives it: who speaks, what is said, and that it ends."""
         head = {"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model}
-        said = self.choices[0].message
+        message = self.choices[0].message
         deltas: list[tuple[dict[str, Any], str | None]] = [
-            ({"role": said.role}, None),
-            ({"content": said.content}, None),
+            ({"role": message.role}, None),
+            ({"content": message.content}, None),
             ({}, "stop"),
         ]
         chunks = [
@@ -180,10 +180,10 @@ def _content(answer: WordedAnswer) -> str:
     if answer.text:
         return _with_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
     if any(warning.type == "not-answered" for warning in answer.warnings):
-        found = [
+        texts = [
             (passage.passage_id, said.text) for passage in answer.retrieval.passages for said in passage.sentences
         ]
-        return _with_sources(UNWORDED, found) if found else NOTHING
+        return _with_sources(UNWORDED, texts) if texts else NOTHING
     return NOTHING
 
 

@@ -48,7 +48,7 @@ def get_lift(
     ] = None,
 ) -> LiftOut:
     """What verdicts that count say of each arm's queries, and how sure the difference from one arm is."""
-    found = app.reads.of(
+    lift = app.reads.of(
         scope.collection.id, lambda: app.lift.lift(scope, since=since, before=before, baseline=baseline)
     )
-    return LiftOut.of(found)
+    return LiftOut.from_service(lift)

@@ -43,7 +43,7 @@ class ExperimentArmIn(Model):
     strategy: Strategy = "graph"
 
 
-def _together(arms: list[ExperimentArmIn]) -> list[ExperimentArmIn]:
+def _check_arms(arms: list[ExperimentArmIn]) -> list[ExperimentArmIn]:
     names = [arm.name for arm in arms]
     if len(set(names)) < len(names):
         raise ValueError("must have names of their own")
@@ -54,9 +54,9 @@ def _together(arms: list[ExperimentArmIn]) -> list[ExperimentArmIn]:
 class ExperimentIn(Model):
     """Arms that queries are given which say none themselves."""
 
-    arms: Annotated[list[ExperimentArmIn], Field(min_length=1, max_length=MAX_ARMS), AfterValidator(_together)] = (
-        Field(description="Percentages add up to 100 at most; what is left over goes to no arm.")
-    )
+    arms: Annotated[
+        list[ExperimentArmIn], Field(min_length=1, max_length=MAX_ARMS), AfterValidator(_check_arms)
+    ] = Field(description="Percentages add up to 100 at most; what is left over goes to no arm.")
 
 
 class ExplorationIn(Model):
@@ -149,7 +149,7 @@ class ArmLiftOut(BaseModel):
     median_total_ms: float | None = Field(description="Of all queries.")
 
     @classmethod
-    def of(cls, arm: ArmLift) -> Self:
+    def from_service(cls, arm: ArmLift) -> Self:
         """The arm as it is shown."""
         differences = arm.differences or {}
         figures = {
@@ -183,12 +183,12 @@ class LiftOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, lift: Lift) -> Self:
+    def from_service(cls, lift: Lift) -> Self:
         """The report as it is shown."""
         return cls(
             collection=lift.collection,
             since=lift.since,
             before=lift.before,
             baseline=lift.baseline,
-            arms=[ArmLiftOut.of(arm) for arm in lift.arms],
+            arms=[ArmLiftOut.from_service(arm) for arm in lift.arms],
         )

@@ -108,11 +108,11 @@ def get_sessions(
     limit: Limit = 100,
 ) -> SessionsOut:
     """The collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
-    found = app.sessions.page(scope, status, before, limit)
+    sessions_page = app.sessions.page(scope, status, before, limit)
     return SessionsOut(
         collection=scope.collection.name,
-        sessions=[ListedSessionOut.of(one) for one in found],
-        next_before=found[-1].id if len(found) == limit else None,
+        sessions=[ListedSessionOut.from_service(one) for one in sessions_page],
+        next_before=sessions_page[-1].id if len(sessions_page) == limit else None,
     )
 
 
@@ -125,7 +125,7 @@ def get_sessions(
 )
 def get_session(app: App, at: SessionAt) -> SessionOut:
     """The session whole: its pool with citations, its rounds, why it stopped and what it cost."""
-    return SessionOut.of(app.sessions.read(at.scope, at.id))
+    return SessionOut.from_service(app.sessions.read(at.scope, at.id))
 
 
 @router.get(
@@ -178,16 +178,16 @@ def post_round(
 )
 def delete_session(app: App, at: SessionAt) -> SessionOut:
     """Have the session end. What its rounds found stays; a round that is in hand is not kept."""
-    return SessionOut.of(app.sessions.cancel(at.scope, at.id))
+    return SessionOut.from_service(app.sessions.cancel(at.scope, at.id))
 
 
 def _answered(
     app: App, scope: Scope, session: UUID, response: Response, *, wait: bool
 ) -> SessionAccepted | SessionOut:
-    shown = app.sessions.wait(scope, session) if wait else None
-    if shown is not None and shown.stored.status != "running":
+    view = app.sessions.wait(scope, session) if wait else None
+    if view is not None and view.stored.status != "running":
         response.status_code = status.HTTP_200_OK
-        return SessionOut.of(shown)
+        return SessionOut.from_service(view)
     name = scope.collection.name
     url = f"/sessions/{session}?collection={name}"
     response.headers["Location"] = url
@@ -205,10 +205,10 @@ async def _events(app: App, scope: Scope, session: UUID, after: int, first: Sess
     while True:
         for one in progress.rounds:
             after, quiet = one.number, 0.0
-            yield _event("round", RoundOut.of(one).model_dump_json(), one.number)
+            yield _event("round", RoundOut.from_service(one).model_dump_json(), one.number)
         if progress.status != "running":
-            shown = await run_in_threadpool(app.sessions.read, scope, session)
-            yield _event("end", SessionOut.of(shown).model_dump_json(), after)
+            view = await run_in_threadpool(app.sessions.read, scope, session)
+            yield _event("end", SessionOut.from_service(view).model_dump_json(), after)
             return
         await asyncio.sleep(POLL_SECONDS)
         quiet += POLL_SECONDS

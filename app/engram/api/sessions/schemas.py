@@ -120,10 +120,10 @@ class SessionIn(Model):
 
     def _budget(self) -> Budget:
         """As it is given; an agent's rounds are turns, of which it takes more."""
-        said = self.budget.model_dump()
+        limits = self.budget.model_dump()
         if self.planner == "agent" and "rounds" not in self.budget.model_fields_set:
-            said["rounds"] = TURNS
-        return Budget(**said)
+            limits["rounds"] = TURNS
+        return Budget(**limits)
 
     def to_session(self) -> NewSession:
         """The session as the service takes it."""
@@ -225,9 +225,9 @@ class RoundOut(BaseModel):
     created_at: datetime | None
 
     @classmethod
-    def of(cls, one: Round) -> "RoundOut":
+    def from_service(cls, one: Round) -> "RoundOut":
         """The round as it is kept."""
-        said = dict(one.said)
+        details = dict(one.said)
         for kept in (
             "shown",
             "telling",
@@ -235,18 +235,18 @@ class RoundOut(BaseModel):
             "observation",
             "reply",
         ):  # for the order of passages, and to be exported
-            said.pop(kept, None)
+            details.pop(kept, None)
         return cls(
             number=one.number,
             action=one.action,
-            sub_question=said.pop("sub_question", None),
-            gap=said.pop("gap", None),
-            queries=said.pop("queries", []),
+            sub_question=details.pop("sub_question", None),
+            gap=details.pop("gap", None),
+            queries=details.pop("queries", []),
             query_ids=list(one.episodes),
             curated=CuratedOut(**one.curated),
             enough=one.enough,
             covered=one.covered,
-            said=said,
+            said=details,
             cost=CostOut(**one.cost),
             warnings=[SessionWarningOut(round=one.number, **warning) for warning in one.warnings],
             created_at=one.created_at,
@@ -321,20 +321,20 @@ class SessionOut(BaseModel):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, shown: SessionView) -> "SessionOut":
+    def from_service(cls, view: SessionView) -> "SessionOut":
         """The session as it is read."""
-        stored = shown.stored
+        stored = view.stored
         return cls(
             session_id=stored.id,
-            collection=shown.collection,
+            collection=view.collection,
             question=stored.question,
             planner=stored.planner,
             status=stored.status,
             stop_reason=stored.stop_reason,
-            passages=[SessionPassageOut.model_validate(one) for one in shown.passages],
-            evidence=[EvidenceOut.model_validate(one) for one in shown.evidence],
-            notes=[NoteOut.model_validate(one) for one in shown.notes],
-            rounds=[RoundOut.of(one) for one in shown.rounds],
+            passages=[SessionPassageOut.model_validate(one) for one in view.passages],
+            evidence=[EvidenceOut.model_validate(one) for one in view.evidence],
+            notes=[NoteOut.model_validate(one) for one in view.notes],
+            rounds=[RoundOut.from_service(one) for one in view.rounds],
             enough=stored.enough,
             covered=stored.covered,
             answer=None if stored.conclusion is None else ConclusionOut(**stored.conclusion),
@@ -364,7 +364,7 @@ class ListedSessionOut(BaseModel):
     finished_at: datetime | None
 
     @classmethod
-    def of(cls, listed: SessionSummary) -> "ListedSessionOut":
+    def from_service(cls, listed: SessionSummary) -> "ListedSessionOut":
         """The session as the list has it."""
         held = asdict(listed)
         del held["principal"]

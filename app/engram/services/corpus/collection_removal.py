@@ -6,7 +6,7 @@ import structlog
 
 from engram.context import tenancy
 from engram.storage.corpus import collection_deletion
-from engram.storage.corpus.collections import Collection, gone
+from engram.storage.corpus.collections import Collection, gone_error
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
 
@@ -35,7 +35,7 @@ class RemovalService:
         """
         with self._database.write() as writer:
             if not collection_deletion.begin(writer, target.id):
-                raise gone(target.name)
+                raise gone_error(target.name)
             jobs.cancel_all(writer, target.id)
         log.info("collection deleted", collection=target.name)
         self._empty(target.id, should_stop)
@@ -47,7 +47,7 @@ class RemovalService:
             UnavailableError: Postgres is out of reach.
         """
         with tenancy.of(None), self._database.read() as reader:
-            found = collection_deletion.going(reader, tenant)
+            found = collection_deletion.collections_to_delete(reader, tenant)
         return sum(self._empty(collection_id, should_stop) for collection_id in found)
 
     def _empty(self, collection_id: int, should_stop: Callable[[], bool]) -> bool:

@@ -196,7 +196,7 @@ class IngestService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             found = passages.versions(writer, target.id, [external_id]).get(external_id)
             if found is None:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")

@@ -105,7 +105,7 @@ class LearnedService:
         target = scope.collection.id
         with self._database.snapshot() as reader:
             course = _course(learning_history.spans(reader, target, until, PARTS))
-            memories = learning_history.moved(reader, target, until, limit)
+            memories = learning_history.moved_states(reader, target, until, limit)
         last = course[-1] if course else None
         return LearningSummary(
             verdicts=last.verdicts if last else 0,
@@ -129,7 +129,7 @@ class LearnedService:
             sentences = sorted(
                 {row.sentence_id for row in audit_rows.read(reader, target.id, [event_id])[event_id]}
             )
-            states, cut = _left(reader, target.id, event_id, sentences[:SENTENCES])
+            states, cut = _without_event(reader, target.id, event_id, sentences[:SENTENCES])
             models = learning_history.taught(reader, target.id, event_id)
         return Preview(event_id, event.judge, event.status, states, cut or len(sentences) > SENTENCES, models)
 
@@ -145,7 +145,7 @@ def _course(spans: Sequence[Span]) -> list[Moment]:
     ]
 
 
-def _left(
+def _without_event(
     reader: Reader, collection_id: int, event_id: int, sentences: Sequence[int]
 ) -> tuple[list[StateWithout], bool]:
     """The states that the event moved, as they are and without it; and whether some were too much to read."""

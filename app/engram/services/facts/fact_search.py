@@ -106,7 +106,7 @@ def _shown(
     """The best paths whose facts fit into the budget, as text."""
     chosen = ranked[: wanted.paths]
     ids = list(dict.fromkeys(fact for path in chosen for fact in path.edges))
-    said = fact_rows.told(reader, target, ids, wanted.as_of)
+    said = fact_rows.believed_facts(reader, target, ids, wanted.as_of)
     found = FactSearchResult({one: names[one] for one in starts if one in names})
     found.beliefs = {fact: one.belief for fact, one in said.items()}
     told = [fact for fact in ids if fact in said]

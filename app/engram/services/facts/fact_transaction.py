@@ -39,7 +39,7 @@ def having(database: Database, target: Collection) -> Iterator[tuple[Writer, int
     """The same, of a collection that nobody has to be asked for."""
     with database.write() as writer:
         if not collections.keep(writer, target.id):
-            raise collections.gone(target.name)
+            raise collections.gone_error(target.name)
         fact_graph.lock(writer, target.id)
         yield writer, target.id
 

@@ -86,7 +86,7 @@ def _adopt(writer: Writer, target: int, event: StoredFactEvent, source: int) -> 
     while page := merged_graphs.facts_after(writer, target, source, facts[-1] if facts else 0, ROWS):
         facts += page
         words += merged_graphs.statements(writer, target, page, event.graph_id)
-        words += merged_graphs.spoken(writer, target, page)
+        words += merged_graphs.stated_events(writer, target, page)
     words.sort(key=lambda word: word.sequence)
     sequences = [word.sequence for word in words]
     places = dict(zip(sequences, fact_graph.next_places(writer, len(words)), strict=True))

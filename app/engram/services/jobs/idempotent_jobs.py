@@ -92,7 +92,7 @@ def once(
     """
     with database.write() as writer:
         if not collections.keep(writer, collection_id):
-            raise collections.gone(name)
+            raise collections.gone_error(name)
         answer = {"job_id": str(job_id)}
         if key is None or idempotency.remember(writer, collection_id, principal, key, body_hash, answer):
             start(writer)
@@ -100,7 +100,7 @@ def once(
     with database.read() as reader:
         first = idempotency.first_answer(reader, collection_id, principal, key, body_hash)
     if first is None:
-        raise collections.gone(name)
+        raise collections.gone_error(name)
     return UUID(first["job_id"]), False
 
 

@@ -72,7 +72,7 @@ class JobsService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             job = jobs.request_cancel(writer, target.id, job_id)
             if job is None:
                 raise _missing(scope, job_id)

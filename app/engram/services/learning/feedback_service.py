@@ -139,7 +139,7 @@ class FeedbackService:
     def _unpark(self, target: Collection, *, event: int | None = None, judge: str | None = None) -> list[int]:
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             events = feedback_events.unpark(writer, target.id, event=event, judge=judge)
         self._stream.wake([(target.id, waiting) for waiting in events[:WAKES]])
         if events:

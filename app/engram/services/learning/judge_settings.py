@@ -70,7 +70,7 @@ class JudgesService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             if settings.said():
                 judges.put(writer, target.id, judge, settings)
             else:

@@ -219,7 +219,7 @@ class Intake:
         with self._database.read() as reader:
             met = event_intake.arrival(reader, target.id, principal, key, verdict.query_id)
             if met is None:
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             if met.first is not None:
                 return _checked(arriving, Accepted(target.id, met.first))
             if not met.has_episode:
@@ -232,7 +232,7 @@ class Intake:
         with self._database.read() as reader:  # the same key, at the same time
             first = event_intake.by_key(reader, target.id, principal, key)
         if first is None:
-            raise collections.gone(target.name)
+            raise collections.gone_error(target.name)
         return _checked(arriving, Accepted(target.id, first))
 
     def _store(self, events: Sequence[NewVerdictEvent]) -> list[Accepted | None]:

@@ -61,8 +61,8 @@ class ActsService:
                 client=doing.client,
                 request_id=doing.request_id,
                 action=doing.action,
-                target=_kept(doing.target),
-                said=_kept(doing.said or "") or None,
+                target=_shortened(doing.target),
+                body=_shortened(doing.said or "") or None,
             )
 
     def end(self, act: int, status: int) -> None:
@@ -93,7 +93,7 @@ class ActsService:
             return audit_log.page(reader, principal.tenant, before, limit)
 
 
-def _kept(value: str) -> str:
+def _shortened(value: str) -> str:
     """As much of a text as is kept, without what Postgres cannot hold."""
     return value[:SAID_CHARACTERS].replace("\x00", "").encode("utf-8", "replace").decode()
 

@@ -153,7 +153,7 @@ class BackupService:
         manifest = read(source)
         check(source, manifest, progress)
         with self._database.read() as reader:
-            if others := database_contents.others(reader):
+            if others := database_contents.other_sessions(reader):
                 raise ConflictError(f"{others} others are connected to the database; stop the API and all workers.")
             if standing(reader) != "current" or database_contents.versions(reader).schema != manifest.schema:
                 raise ConfigurationError(

@@ -92,7 +92,7 @@ class RecallGuard:
         configured: int,
         should_stop: Callable[[], bool],
     ) -> IndexRecall | None:
-        vectors = index_recall.asked(administrator, collection, QUESTIONS)
+        vectors = index_recall.sampled_questions(administrator, collection, QUESTIONS)
         vectors += index_recall.drawn(administrator, collection, table, QUESTIONS - len(vectors), seed=rows)
         exact: list[Sequence[float]] = []
         for vector in vectors:
@@ -104,18 +104,20 @@ class RecallGuard:
             return None
         breadth = configured
         while True:
-            matches = _found(administrator, index_recall.at(collection, table, breadth), table, vectors, exact)
+            matches = _count_matches(
+                administrator, index_recall.at(collection, table, breadth), table, vectors, exact
+            )
             if matches >= self._least * expected or breadth >= MOST or should_stop():
                 break
             breadth = min(2 * breadth, MOST)
         return IndexRecall(matches / expected, breadth, configured, rows, datetime.now(UTC).isoformat())
 
 
-def _found(
+def _count_matches(
     reader: Reader, collection: Collection, table: str, vectors: Sequence[Vector], exact: Sequence[Sequence[float]]
 ) -> int:
     """How many of the exact nearest of each vector the collection's index finds."""
     return sum(
-        index_recall.found(nearest, index_recall.nearest(reader, collection, table, vector, exact=False))
+        index_recall.count_matches(nearest, index_recall.nearest(reader, collection, table, vector, exact=False))
         for vector, nearest in zip(vectors, exact, strict=True)
     )

@@ -130,7 +130,7 @@ class ReembedService:
         if job.payload.get("drop"):
             self._drop(work)
             return
-        target = _wanted(job)
+        target = _target_encoder(job)
         with self._database.read() as reader:
             collection = collections.by_id(reader, job.collection_id)
         self._encoder.embed_anew(target, [])
@@ -161,7 +161,7 @@ class ReembedService:
         while not work.should_stop():
             with self._database.write() as writer:
                 if not collections.keep(writer, work.job.collection_id):
-                    raise collections.gone(work.job.collection)
+                    raise collections.gone_error(work.job.collection)
                 removed = staged_embeddings.drop(writer, work.job.collection_id, DROP_ROWS)
                 dropped += removed
                 work.report(writer, received=max(staged, dropped), updated=dropped, stage="vectors dropped")
@@ -245,7 +245,7 @@ class ReembedService:
     def _swap(self, writer: Writer, work: Work, collection: Collection, target: EncoderId) -> None:
         """Locks come as everywhere: the collection, the right to learn, then rows."""
         if not collections.lock_graph(writer, collection.id):
-            raise collections.gone(collection.name)
+            raise collections.gone_error(collection.name)
         collections.lock_learning(writer, collection.id, alone=True)
         changed = 0
         for table in staged_embeddings.TABLES:
@@ -307,14 +307,14 @@ class _ReembedProgress:
         self._done += count
         with self._database.write() as writer:
             if not collections.keep(writer, self._collection.id):
-                raise collections.gone(self._collection.name)
+                raise collections.gone_error(self._collection.name)
             self._work.report(
                 writer, received=max(self._total, self._done), updated=self._done, stage=f"{stage} vectors"
             )
             yield writer
 
 
-def _wanted(job: Job) -> EncoderId:
+def _target_encoder(job: Job) -> EncoderId:
     return EncoderId(job.payload["model"], job.payload["fingerprint"])
 
 

@@ -98,6 +98,6 @@ def _record(writer: Writer, tenant: str) -> None:
         request_id=None,
         action=REMOVED,
         target=tenant,
-        said=None,
+        body=None,
     )
     audit_log.end(writer, act, DONE)

@@ -123,7 +123,7 @@ class Attribution:
         vectors = {text: self.encoder.embed(collection, [text])[0] for text in texts}
         with self._database.write() as writer:
             if not collections.keep(writer, collection_id):
-                raise collections.gone(collection.name)
+                raise collections.gone_error(collection.name)
             judged_queries.put(writer, collection_id, judged, vectors, collection.space)
 
     def embedded(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:

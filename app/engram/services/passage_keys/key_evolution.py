@@ -86,7 +86,7 @@ class EvolveService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             evolved_keys.lock(writer, target.id)
             chosen = key_generations.find(writer, target.id, number)
             if number and chosen is None:

@@ -115,7 +115,7 @@ class RekeyService:
             with self._database.write() as writer:
                 space = collections.lock_graph_in(writer, job.collection_id)
                 if space is None:
-                    raise collections.gone(job.collection)
+                    raise collections.gone_error(job.collection)
                 if space != collection.space:  # other vectors have taken the place of those that these go with
                     collection, staged = collections.by_id(writer, job.collection_id), 0
                     continue
@@ -129,7 +129,7 @@ class RekeyService:
         """Put the staged keys in place, in one transaction; False if passages came or changed meanwhile."""
         job = work.job
         if not collections.lock_graph(writer, job.collection_id):
-            raise collections.gone(job.collection)
+            raise collections.gone_error(job.collection)
         if staged_keys.unstaged(writer, job, 0, 1):
             return False
         changed: list[int] = []

@@ -67,7 +67,7 @@ def look_again(
         found.ids,
         asked,
         plan.limits.hub_limit,
-        aside=learned_weights.of_all(believed) if believed else None,
+        carried=learned_weights.of_all(believed) if believed else None,
     )
     learned = learned_weights.gathered(looked.aside, believed)
     if not looked.members:

@@ -130,8 +130,12 @@ class RetrieveService:
             with self._database.snapshot() as reader:
                 with stage("align") if walk is None else nullcontext():
                     opened = _opened(reader, plan) if walk is None else None
-                    now = current_vectors.of(reader, plan.collection.id) if opened is None else opened.current
-                    moved = current_vectors.moved(reader, plan.collection, now)
+                    now = (
+                        current_vectors.find_current(reader, plan.collection.id)
+                        if opened is None
+                        else opened.current
+                    )
+                    moved = current_vectors.if_moved(reader, plan.collection, now)
                     known = self._kept_keys.known(reader, plan.focus, now)
                     if moved is None and walk is None:
                         aligned, unknown, opened = _aligned(reader, plan, opened)

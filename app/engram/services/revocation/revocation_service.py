@@ -120,7 +120,7 @@ class RevokeService:
         """Revoke the job's next verdicts, or close it, counting what others revoked meanwhile."""
         collection_id = work.job.collection_id
         if not collections.keep(writer, collection_id):
-            raise collections.gone(work.job.collection)
+            raise collections.gone_error(work.job.collection)
         current = jobs.find(writer, collection_id, work.job.id)
         if current is None:
             raise ClaimLostError

@@ -224,7 +224,7 @@ def _weights(
                     "ranking_audit", f"event {term.event_id}, {believed.model}", "is not what the verdict says"
                 )
         for term in page:
-            _seen(term, believed, findings)
+            _check_term(term, believed, findings)
             name = f"event {term.event_id}, {believed.model}"
             cap = caps.comparisons(term.cap, contested=term.contested)
             counts_now = caps.counted([cap], counts[term.judge, term.day])[0]
@@ -235,7 +235,7 @@ def _weights(
                 findings.differs("ranking_audit", name, f"counted is {term.counted}")
 
 
-def _seen(term: Term, believed: PriorIdentity, findings: Findings) -> None:
+def _check_term(term: Term, believed: PriorIdentity, findings: Findings) -> None:
     evidence = term.evidence
     findings.seen(
         "ranking_audit",

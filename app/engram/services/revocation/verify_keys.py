@@ -83,7 +83,7 @@ def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: Ke
         key_credits.frequencies(reader, collection_id, units),
         rules,
     )
-    findings.compare("passage_key", _shown(stored.values()), _shown(composed), "passage {}")
+    findings.compare("passage_key", _key_rows(stored.values()), _key_rows(composed), "passage {}")
     postings = _by_term(key_evidence_log.postings(reader, collection_id, chunk))
     for posting in postings.values():
         findings.seen("evolved_posting", *values(posting))
@@ -91,7 +91,7 @@ def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: Ke
     findings.compare("evolved_posting", postings, raised, "passage {}, term {!r}")
 
 
-def _shown(found: Any) -> dict[int, dict[str, object]]:
+def _key_rows(found: Any) -> dict[int, dict[str, object]]:
     columns = ("generation", "vector", "units", "scores")
     evolved: Sequence[EvolvedKey] = list(found)
     return {key.passage_id: {name: getattr(key, name) for name in columns} for key in evolved}

@@ -82,7 +82,7 @@ class ServingService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             held = collections.by_id(writer, target.id)
             before = {
                 "serving": held.serving,

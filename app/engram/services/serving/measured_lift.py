@@ -123,11 +123,11 @@ class LiftService:
                 f"Collection {collection.name!r} has no arm {baseline!r} and no query of one."
             )
         base = None if baseline is None else tallies[baseline]
-        arms = [_shown(arm, tallies.get(arm, _Tally()), None if arm == baseline else base) for arm in order]
+        arms = [_arm_lift(arm, tallies.get(arm, _Tally()), None if arm == baseline else base) for arm in order]
         return Lift(collection.name, since, before, baseline, arms)
 
 
-def _shown(arm: str | None, tally: _Tally, base: _Tally | None) -> ArmLift:
+def _arm_lift(arm: str | None, tally: _Tally, base: _Tally | None) -> ArmLift:
     return ArmLift(
         arm,
         len(tally.total_ms),

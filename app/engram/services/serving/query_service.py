@@ -22,7 +22,7 @@ from engram.services.retrieval.passage_ranking import PassageRanking
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, ServingMode
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
-from engram.services.serving.stored_answer import AnswerReading, kept
+from engram.services.serving.stored_answer import AnswerReading, episode_row
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes
 from engram.storage.retrieval.episode_partitions import monday_of
@@ -85,7 +85,7 @@ class AskService:
         )
         answer = answer_presentation.answer(found)
         with stage("keep"):
-            self.keep(plan.collection.id, kept(found, answer, trace))
+            self.keep(plan.collection.id, episode_row(found, answer, trace))
         _count(answer)
         log.info(
             "query",

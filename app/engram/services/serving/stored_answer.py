@@ -28,7 +28,7 @@ from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import COLLAPSED, EpisodeRow, StoredEpisode
 
 
-def kept(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
+def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
     """What is kept of an answer and of how it came about."""
     plan, ranking, explored = retrieved.plan, retrieved.ranking, retrieved.explored
     ids = {stored.external_id: passage for passage, stored in retrieved.passages.items()}

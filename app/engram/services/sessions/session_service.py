@@ -103,7 +103,7 @@ class SessionService:
                 llm_tokens=scope.principal.llm_tokens,
                 question=new.question,
                 planner=new.planner,
-                asked=asked,
+                request=asked,
                 budget=budget,
             )
             if runs:
@@ -140,7 +140,7 @@ class SessionService:
         job = uuid4()
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             self._queue(writer, target.id, session, job, {"session": str(session), "round": said}, 1)
             if not sessions.go_on(writer, target.id, session, job):
                 stored = sessions.find(writer, target.id, session)
@@ -224,7 +224,7 @@ class SessionService:
         target = scope.collection
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
-                raise collections.gone(target.name)
+                raise collections.gone_error(target.name)
             stored = sessions.find(writer, target.id, session)
             if stored is None or not scope.sees(stored.principal):
                 raise missing(scope, session)

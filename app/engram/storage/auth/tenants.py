@@ -119,9 +119,11 @@ def judges(reader: Reader, name: str) -> set[str]:
     if reader.distributed:  # where nothing goes from name to name over all nodes
         ids = reader.rows(f"SELECT id FROM collection WHERE tenant = %(name)s AND {THERE}", {"name": name})
         own = {"own": [row.id for row in ids]}
-        said = reader.rows("SELECT DISTINCT judge FROM feedback_event WHERE collection_id = ANY(%(own)s)", own)
+        judge_rows = reader.rows(
+            "SELECT DISTINCT judge FROM feedback_event WHERE collection_id = ANY(%(own)s)", own
+        )
         named = reader.rows("SELECT DISTINCT name FROM judge WHERE collection_id = ANY(%(own)s)", own)
-        return {row.judge for row in said} | {row.name for row in named}
+        return {row.judge for row in judge_rows} | {row.name for row in named}
     rows = reader.rows(
         f"""
         WITH RECURSIVE own AS MATERIALIZED (SELECT id FROM collection WHERE tenant = %(name)s AND {THERE}),
@@ -174,14 +176,14 @@ def spend(writer: Writer, tenant: str, principal: str, kind: str, amount: int, q
 
 def spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
     """What was spent today."""
-    found = reader.scalar(
+    total = reader.scalar(
         """
         SELECT amount FROM spent WHERE tenant = %(tenant)s AND principal = %(principal)s AND kind = %(kind)s
           AND day = (now() AT TIME ZONE 'UTC')::date
         """,
         {"tenant": tenant, "principal": principal, "kind": kind},
     )
-    return int(found or 0)
+    return int(total or 0)
 
 
 def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:

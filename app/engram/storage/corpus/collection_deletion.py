@@ -44,7 +44,7 @@ def begin(writer: Writer, collection_id: int) -> bool:
     return True
 
 
-def going(reader: Reader, tenant: str | None = None) -> list[int]:
+def collections_to_delete(reader: Reader, tenant: str | None = None) -> list[int]:
     """Collections that were deleted and have rows left, the first deleted first; of one tenant, or of all."""
     rows = reader.rows(
         f"""
@@ -58,8 +58,8 @@ def going(reader: Reader, tenant: str | None = None) -> list[int]:
 
 def tables() -> list[Table]:
     """What holds rows of collections, before that what refers to it; not what has but one row of each."""
-    found = [table for table in reversed(metadata.sorted_tables) if "collection_id" in table.columns]
-    return [table for table in found if len(table.primary_key.columns) > 1]
+    deletable = [table for table in reversed(metadata.sorted_tables) if "collection_id" in table.columns]
+    return [table for table in deletable if len(table.primary_key.columns) > 1]
 
 
 def claim(writer: Writer, collection_id: int) -> bool:
@@ -83,20 +83,20 @@ def remove_piece(
     within = [f'FROM "{table.name}" WHERE collection_id = %(collection)s']
     parameters = {"collection": collection_id, "skipped": ROWS - 1}
     if after is not None:
-        within.append(f"({key}) > ({_given('after', columns)})")
+        within.append(f"({key}) > ({_placeholders('after', columns)})")
         parameters |= {f"after{at}": value for at, value in enumerate(after)}
     last = writer.row(
         f"SELECT {key} {' AND '.join(within)} ORDER BY {key} LIMIT 1 OFFSET %(skipped)s",
         parameters,
     )
     if last is not None:
-        within.append(f"({key}) <= ({_given('last', columns)})")
+        within.append(f"({key}) <= ({_placeholders('last', columns)})")
         parameters |= {f"last{at}": value for at, value in enumerate(last)}
-    gone = writer.execute(f"DELETE {' AND '.join(within)}", parameters)
-    return DeletedPiece(gone, None if last is None else tuple(last))
+    deleted = writer.execute(f"DELETE {' AND '.join(within)}", parameters)
+    return DeletedPiece(deleted, None if last is None else tuple(last))
 
 
-def _given(name: str, columns: "Sequence[Column[Any]]") -> str:
+def _placeholders(name: str, columns: "Sequence[Column[Any]]") -> str:
     return ", ".join(
         f"%({name}{at})s::{column.type.compile(dialect=_DIALECT)}" for at, column in enumerate(columns)
     )

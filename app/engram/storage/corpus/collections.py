@@ -145,7 +145,7 @@ def missing(name: str) -> NotFoundError:
     return NotFoundError(f"There is no collection {name!r}.")
 
 
-def gone(name: str) -> GoneError:
+def gone_error(name: str) -> GoneError:
     """What is raised where the collection was there when the request came in, and is no more."""
     return GoneError(f"Collection {name!r} was deleted meanwhile.")
 
@@ -179,9 +179,9 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         # None: another transaction, waited for here, has just deleted what the insert collided with.
         if writer.distributed and (there := writer.scalar(f"SELECT id {named}", parameters)) is not None:
             hold(writer, there, KEPT)
-        found = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, KEPT)}", parameters)
-        if found is not None:
-            return OpenedCollection(of_row(found), created)
+        row = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, KEPT)}", parameters)
+        if row is not None:
+            return OpenedCollection(of_row(row), created)
 
 
 def keep(writer: Writer, collection_id: int) -> bool:
@@ -385,13 +385,13 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
     One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
     """
     if reader.distributed:
-        found = reader.rows(f"SELECT collection_id FROM {_TABLES[what]} WHERE id = %(id)s", {"id": identity})
+        holders = reader.rows(f"SELECT collection_id FROM {_TABLES[what]} WHERE id = %(id)s", {"id": identity})
         rows = reader.rows(
             f"""
             SELECT {COLUMNS} FROM collection
             WHERE id = ANY(%(found)s) AND tenant = %(tenant)s AND {THERE} ORDER BY id
             """,
-            {"found": [row.collection_id for row in found], "tenant": tenant},
+            {"found": [row.collection_id for row in holders], "tenant": tenant},
         )
         return [of_row(row) for row in rows]
     rows = reader.rows(

@@ -35,16 +35,16 @@ CURRENT = f"({_READ})"
 """As a column of a statement that reads something else."""
 
 
-def of(reader: Reader, collection_id: int) -> Current | None:
+def find_current(reader: Reader, collection_id: int) -> Current | None:
     """Which vectors the collection has now; None: it is gone."""
-    found = reader.scalar(f"{_READ} AND {THERE}", {"collection": collection_id})
-    return None if found is None else Current(**found)
+    current = reader.scalar(f"{_READ} AND {THERE}", {"collection": collection_id})
+    return None if current is None else Current(**current)
 
 
-def moved(reader: Reader, collection: Collection, found: Current | None) -> Collection | None:
-    """The collection as it is now, if its vectors were ``found`` to be of another space; else None."""
-    same = found is None or found.space == collection.space
-    return None if same else collections.by_id(reader, collection.id)
+def if_moved(reader: Reader, collection: Collection, current: Current | None) -> Collection | None:
+    """The collection as it is now, if its vectors were ``current`` to be of another space; else None."""
+    is_current = current is None or current.space == collection.space
+    return None if is_current else collections.by_id(reader, collection.id)
 
 
 def same_space(reader: Reader, collection: Collection) -> None:
@@ -53,8 +53,8 @@ def same_space(reader: Reader, collection: Collection) -> None:
     Raises:
         UnavailableError: they were exchanged at this moment.
     """
-    found = of(reader, collection.id)
-    if found is not None and found.space != collection.space:
+    current = find_current(reader, collection.id)
+    if current is not None and current.space != collection.space:
         raise UnavailableError(f"Collection {collection.name!r} was given other vectors at this moment; ask again.")
 
 

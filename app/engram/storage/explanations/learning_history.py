@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, each
+from engram.storage.row_lookups import WANTED, join_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def spans(reader: Reader, collection_id: int, until: datetime | None, most: int)
     return [Span(**row._asdict()) for row in rows]
 
 
-def moved(reader: Reader, collection_id: int, until: datetime | None, limit: int) -> list[MovedState]:
+def moved_states(reader: Reader, collection_id: int, until: datetime | None, limit: int) -> list[MovedState]:
     """The memories that were moved last, as they were left by then; of sentences that are still there."""
     rows = reader.rows(
         f"""
@@ -90,7 +90,7 @@ def moved(reader: Reader, collection_id: int, until: datetime | None, limit: int
         )
         SELECT s.id AS sentence_id, s.text, p.external_id AS passage_id, p.title, left_by.channel,
                left_by.perplexity, left_by.update_count, left_by.moved_at, left_by.event_id
-        FROM left_by {each("sentence s", "s.id = left_by.id")} {each("passage p", "p.id = s.passage_id")}
+        FROM left_by {join_each("sentence s", "s.id = left_by.id")} {join_each("passage p", "p.id = s.passage_id")}
         ORDER BY left_by.sequence DESC, s.id, left_by.channel LIMIT %(limit)s
         """,
         {"collection": collection_id, "until": until, "limit": limit},
@@ -103,7 +103,7 @@ def named(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
     rows = reader.rows(
         f"""
         SELECT s.id, s.text, p.external_id AS passage_id, p.title
-        FROM {WANTED} {each("sentence s", "s.id = wanted.id")} {each("passage p", "p.id = s.passage_id")}
+        FROM {WANTED} {join_each("sentence s", "s.id = wanted.id")} {join_each("passage p", "p.id = s.passage_id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )

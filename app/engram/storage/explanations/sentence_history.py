@@ -6,7 +6,7 @@ from uuid import UUID
 
 from engram.storage.database import Reader
 from engram.storage.feedback_log.judged_queries import JUDGED
-from engram.storage.row_lookups import each
+from engram.storage.row_lookups import join_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSente
     row = reader.row(
         f"""
         SELECT s.id, s.text, s.position, p.external_id AS passage_id, p.title
-        FROM sentence s {each("passage p", "p.id = s.passage_id")}
+        FROM sentence s {join_each("passage p", "p.id = s.passage_id")}
         WHERE s.collection_id = %(collection)s AND s.id = %(id)s
         """,
         {"collection": collection_id, "id": sentence_id},
@@ -76,13 +76,13 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
         f"""
         SELECT question.id, question.text, known.support, known.perplexity, known.update_count, known.complete,
                count(*) OVER () AS total
-        FROM question_support known {each("question", "question.id = known.question_id")}
+        FROM question_support known {join_each("question", "question.id = known.question_id")}
         WHERE known.collection_id = %(collection)s AND known.sentence_id = %(id)s
         ORDER BY known.support DESC, question.id LIMIT %(limit)s
         """,
         {"collection": collection_id, "id": sentence_id, "limit": limit},
     )
-    found = [
+    question_supports = [
         QuestionSupport(
             question_id=row.id,
             question=row.text,
@@ -93,7 +93,7 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
         )
         for row in rows
     ]
-    return found, rows[0].total if rows else 0
+    return question_supports, rows[0].total if rows else 0
 
 
 def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MemoryMoveRow]:
@@ -104,7 +104,7 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
         WITH page AS (
             SELECT DISTINCT event.applied_sequence AS sequence, event.id
             FROM memory_audit audit
-            {each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
+            {join_each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
             WHERE audit.collection_id = %(collection)s AND audit.sentence_id = %(id)s
               AND event.applied_sequence > %(after)s
             ORDER BY event.applied_sequence LIMIT %(limit)s
@@ -114,9 +114,9 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
                audit.perplexity_after,
                -(memory.vector <#> CASE audit.channel WHEN 'task' THEN judged.embedding
                                                       ELSE judged.time_embedding END) AS similarity_now
-        FROM page {each("feedback_event event", "event.id = page.id")} {JUDGED}
-        {each("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
-        {each("sentence_memory memory", memory, outer=True)}
+        FROM page {join_each("feedback_event event", "event.id = page.id")} {JUDGED}
+        {join_each("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
+        {join_each("sentence_memory memory", memory, outer=True)}
         ORDER BY page.sequence, audit.channel
         """,
         {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},

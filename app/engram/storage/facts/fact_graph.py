@@ -8,7 +8,7 @@ from engram.core.knowledge.alignment import ends
 from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, each
+from engram.storage.row_lookups import WANTED, join_each
 
 OWN = 0
 """The collection's own graph."""
@@ -58,14 +58,14 @@ def find_graph(reader: Reader, collection_id: int, name: str) -> int | None:
 
 def open_graph(writer: Writer, collection_id: int, name: str) -> int:
     """The graph of this name, made if there is none; called under the lock."""
-    found = find_graph(writer, collection_id, name)
-    if found is None:
-        found = writer.scalar(
+    graph_id = find_graph(writer, collection_id, name)
+    if graph_id is None:
+        graph_id = writer.scalar(
             "INSERT INTO fact_graph (collection_id, name) VALUES (%(collection)s, %(name)s) RETURNING id",
             {"collection": collection_id, "name": name},
         )
-    assert found is not None  # noqa: S101  (a row was inserted)
-    return found
+    assert graph_id is not None  # noqa: S101  (a row was inserted)
+    return graph_id
 
 
 def graph_names(reader: Reader, collection_id: int) -> dict[int, str]:
@@ -77,21 +77,21 @@ def graph_names(reader: Reader, collection_id: int) -> dict[int, str]:
     return {row.id: row.name for row in rows}
 
 
-def put(writer: Writer, collection_id: int, graph_id: int, said: Sequence[SourcedFact]) -> list[int]:
+def put(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[SourcedFact]) -> list[int]:
     """Make the facts that are not there yet, of entities that are; the fact of each, in the given order."""
     parameters = {
         "collection": collection_id,
         "graph": graph_id,
-        "subjects": [row.subject[0] for row in said],
-        "predicates": [row.predicate for row in said],
-        "objects": [row.object[0] if row.kind == "entity" else None for row in said],
-        "texts": [row.object[1] for row in said],
-        "keys": ["" if row.kind == "entity" else row.object[0] for row in said],
-        "kinds": [row.kind for row in said],
-        "starts": integers(row.valid_from for row in said),
-        "ends": integers(row.valid_to for row in said),
+        "subjects": [row.subject[0] for row in facts],
+        "predicates": [row.predicate for row in facts],
+        "objects": [row.object[0] if row.kind == "entity" else None for row in facts],
+        "texts": [row.object[1] for row in facts],
+        "keys": ["" if row.kind == "entity" else row.object[0] for row in facts],
+        "kinds": [row.kind for row in facts],
+        "starts": integers(row.valid_from for row in facts),
+        "ends": integers(row.valid_to for row in facts),
     }
-    entity = each("fact_entity {0}", "{0}.graph_id = %(graph)s AND {0}.name = said.{1}")
+    entity = join_each("fact_entity {0}", "{0}.graph_id = %(graph)s AND {0}.name = said.{1}")
     named = f"""
         SELECT said.n, s.id AS subject_said, coalesce(s.stands_for, s.id) AS subject_id, said.predicate,
                coalesce(o.id, 0) AS object_said, coalesce(o.stands_for, o.id, 0) AS object_id,
@@ -114,18 +114,20 @@ def put(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Source
         """,
         parameters,
     )
-    same = """
+    conflict = """
         f.subject_said = named.subject_said AND f.predicate = named.predicate AND f.object_said = named.object_said
         AND f.object_key = named.object_key AND f.valid_from = named.valid_from AND f.valid_to = named.valid_to
     """
-    rows = writer.rows(f"SELECT f.id FROM ({named}) AS named {each('fact f', same)} ORDER BY named.n", parameters)
+    rows = writer.rows(
+        f"SELECT f.id FROM ({named}) AS named {join_each('fact f', conflict)} ORDER BY named.n", parameters
+    )
     return [row.id for row in rows]
 
 
-def put_entities(writer: Writer, collection_id: int, graph_id: int, said: Sequence[SourcedFact]) -> dict[int, str]:
+def put_entities(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[SourcedFact]) -> dict[int, str]:
     """Make the entities of these facts that are not there yet: their names by their ids."""
     surfaces: dict[str, str] = {}
-    for row in said:
+    for row in facts:
         surfaces.setdefault(*row.subject)
         if row.kind == "entity":
             surfaces.setdefault(*row.object)
@@ -159,7 +161,7 @@ def add_sources(
     writer: Writer,
     collection_id: int,
     facts: Sequence[int],
-    said: Sequence[SourcedFact],
+    sourced_facts: Sequence[SourcedFact],
     places: Sequence[int] | None = None,
 ) -> None:
     """Record who says these facts, in the given order; who said one already says nothing new.
@@ -170,7 +172,7 @@ def add_sources(
     drawn = "coalesce(row.place, nextval('fact_said'))"
     if writer.distributed:  # no node can draw it
         drawn = "row.place"
-        places = next_places(writer, len(said)) if places is None else places
+        places = next_places(writer, len(sourced_facts)) if places is None else places
     writer.execute(
         f"""
         INSERT INTO fact_source (collection_id, fact_id, sentence_id, passage_id, statement_id, confidence,
@@ -195,14 +197,14 @@ def add_sources(
         {
             "collection": collection_id,
             "facts": integers(facts),
-            "sentences": [row.sentence_id for row in said],
-            "passages": [row.passage_id for row in said],
-            "statements": [row.statement_id for row in said],
-            "confidences": floats(row.confidence for row in said),
-            "positives": floats(row.positive for row in said),
-            "negatives": floats(row.negative for row in said),
-            "processes": floats(row.process_noise for row in said),
-            "places": [None] * len(said) if places is None else list(places),
+            "sentences": [row.sentence_id for row in sourced_facts],
+            "passages": [row.passage_id for row in sourced_facts],
+            "statements": [row.statement_id for row in sourced_facts],
+            "confidences": floats(row.confidence for row in sourced_facts),
+            "positives": floats(row.positive for row in sourced_facts),
+            "negatives": floats(row.negative for row in sourced_facts),
+            "processes": floats(row.process_noise for row in sourced_facts),
+            "places": [None] * len(sourced_facts) if places is None else list(places),
         },
     )
 
@@ -212,7 +214,7 @@ def said_by_sentences(reader: Reader, collection_id: int, sentences: Iterable[in
     rows = reader.rows(
         f"""
         SELECT held.id, held.sentence_id, held.fact_id
-        FROM {WANTED} {each("fact_source held", "held.sentence_id = wanted.id")}
+        FROM {WANTED} {join_each("fact_source held", "held.sentence_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -238,7 +240,7 @@ def said_by_statements(reader: Reader, collection_id: int, statements: Iterable[
     rows = reader.rows(
         f"""
         SELECT DISTINCT held.fact_id
-        FROM {WANTED} {each("fact_source held", "held.statement_id = wanted.id AND held.confidence > 0")}
+        FROM {WANTED} {join_each("fact_source held", "held.statement_id = wanted.id AND held.confidence > 0")}
         """,
         {"collection": collection_id, "ids": list(statements)},
     )
@@ -284,5 +286,5 @@ def _remove_unnamed(writer: Writer, collection_id: int, entities: Iterable[int])
 
 def bare(name: str) -> str:
     """A normalised name without what is added in brackets: of "green (album)" it is "green"."""
-    found = re.fullmatch(r"(.*\S)\s*\([^()]*\)", name)
-    return found[1] if found else name
+    match = re.fullmatch(r"(.*\S)\s*\([^()]*\)", name)
+    return match[1] if match else name

@@ -23,17 +23,17 @@ class FactEventFilter:
     def as_json(self) -> dict[str, Any]:
         """What is said, without what is None."""
         times = {"from": self.since, "to": self.before}
-        said = {name: time.isoformat() for name, time in times.items() if time is not None}
-        return said | {"kinds": list(self.kinds)} | ({} if self.judge is None else {"judge": self.judge})
+        document = {name: time.isoformat() for name, time in times.items() if time is not None}
+        return document | {"kinds": list(self.kinds)} | ({} if self.judge is None else {"judge": self.judge})
 
     def __str__(self) -> str:
         """In words."""
-        said = {
+        parts = {
             "by": self.judge,
             "from": None if self.since is None else self.since.isoformat(),
             "to": None if self.before is None else self.before.isoformat(),
         }
-        words = [", ".join(self.kinds), *(f"{name} {value}" for name, value in said.items() if value is not None)]
+        words = [", ".join(self.kinds), *(f"{name} {value}" for name, value in parts.items() if value is not None)]
         return " ".join(words)
 
 
@@ -65,14 +65,14 @@ def matching(
 
 def restore(writer: Writer, collection_id: int, covered: Iterable[int]) -> list[int]:
     """Have revoked events count again; of joins those whose entities are still there. Which ones."""
-    there = """
+    existing = """
         (SELECT n.id FROM fact_entity n WHERE n.collection_id = e.collection_id AND n.id = e.{0}) IS NOT NULL
     """
     rows = writer.rows(
         f"""
         UPDATE fact_event e SET status = 'applied', revoked_at = NULL FROM {WANTED}
         WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id AND e.status = 'revoked'
-          AND (e.kind <> 'merge' OR {there.format("other_id")} AND {there.format("entity_id")})
+          AND (e.kind <> 'merge' OR {existing.format("other_id")} AND {existing.format("entity_id")})
         RETURNING e.id
         """,
         {"collection": collection_id, "ids": sorted(set(covered))},

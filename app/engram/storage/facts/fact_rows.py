@@ -6,7 +6,7 @@ from datetime import datetime
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, each
+from engram.storage.row_lookups import WANTED, join_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,38 +101,40 @@ _FACT = """
     f.object_kind, f.valid_from, f.valid_to, f.belief, f.perplexity,
     f.observations, f.held_until, f.closed_at, f.closed_reason, f.superseded_by, f.learned_at
 """
-_NAMES = each("fact_entity s", "s.id = f.subject_id") + each("fact_entity o", "o.id = f.object_id", outer=True)
+_NAMES = join_each("fact_entity s", "s.id = f.subject_id") + join_each(
+    "fact_entity o", "o.id = f.object_id", outer=True
+)
 
 
 def rows(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, FactRow]:
     """These facts."""
-    found = reader.rows(
-        f"SELECT {_FACT} FROM {WANTED} {each('fact f', 'f.id = wanted.id')} {_NAMES}",
+    fact_rows = reader.rows(
+        f"SELECT {_FACT} FROM {WANTED} {join_each('fact f', 'f.id = wanted.id')} {_NAMES}",
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
-    return {row.id: FactRow(**row._asdict()) for row in found}
+    return {row.id: FactRow(**row._asdict()) for row in fact_rows}
 
 
 def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[SourceRow]:
     """Who says these facts, in the order in which they were learned."""
-    found = reader.rows(
+    source_rows = reader.rows(
         f"""
         SELECT held.fact_id, held.sequence, p.external_id AS passage, held.sentence_id, held.statement_id,
                said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at,
                left_by.received_at AS withdrawn_at
-        FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
-        {each("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
-        {each("sentence t", "t.id = held.sentence_id", outer=True)}
-        {each("passage p", "p.id = held.passage_id", outer=True)}
-        {each("fact_statement said", "said.id = held.statement_id", outer=True)}
+        FROM {WANTED} {join_each("fact_source held", "held.fact_id = wanted.id")}
+        {join_each("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
+        {join_each("sentence t", "t.id = held.sentence_id", outer=True)}
+        {join_each("passage p", "p.id = held.passage_id", outer=True)}
+        {join_each("fact_statement said", "said.id = held.statement_id", outer=True)}
         ORDER BY held.sequence
         """,
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
-    return [SourceRow(**row._asdict()) for row in found]
+    return [SourceRow(**row._asdict()) for row in source_rows]
 
 
-def told(
+def believed_facts(
     reader: Reader, collection_id: int, facts: Sequence[int], as_of: datetime | None = None
 ) -> dict[int, BelievedFact]:
     """These facts, each with what is believed of it and the first that says it; one statement for a search.
@@ -150,28 +152,29 @@ def told(
             WHERE a.collection_id = %(collection)s AND a.fact_id = f.id AND a.at <= %(as_of)s
             ORDER BY a.sequence DESC LIMIT 1
         """
-    found = reader.rows(
+    belief_rows = reader.rows(
         f"""
         SELECT {_FACT}, held.sequence, p.external_id, held.sentence_id, held.statement_id, said.source,
                coalesce(t.text, said.text), held.confidence, held.learned_at AS said_at, left_by.received_at,
                at.believed
-        FROM {WANTED} {each("fact f", "f.id = wanted.id")} {_NAMES}
+        FROM {WANTED} {join_each("fact f", "f.id = wanted.id")} {_NAMES}
         CROSS JOIN LATERAL (
             SELECT held.* FROM fact_source held
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id {by_then}
             ORDER BY held.withdrawn_by IS NOT NULL, held.sequence LIMIT 1
         ) AS held
-        {each("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
-        {each("sentence t", "t.id = held.sentence_id", outer=True)}
-        {each("passage p", "p.id = held.passage_id", outer=True)}
-        {each("fact_statement said", "said.id = held.statement_id", outer=True)}
+        {join_each("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
+        {join_each("sentence t", "t.id = held.sentence_id", outer=True)}
+        {join_each("passage p", "p.id = held.passage_id", outer=True)}
+        {join_each("fact_statement said", "said.id = held.statement_id", outer=True)}
         CROSS JOIN LATERAL ({believed}) AS at
         """,
         {"collection": collection_id, "ids": integers(facts), "as_of": as_of},
     )
     columns = len(fields(FactRow))
     return {
-        row[0]: BelievedFact(FactRow(*row[:columns]), SourceRow(row[0], *row[columns:-1]), row[-1]) for row in found
+        row[0]: BelievedFact(FactRow(*row[:columns]), SourceRow(row[0], *row[columns:-1]), row[-1])
+        for row in belief_rows
     }
 
 
@@ -181,46 +184,46 @@ def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int
     Args:
         rivals: the facts that bear on it, itself among them: what moved it was said of one of them.
     """
-    found = reader.rows(
+    move_rows = reader.rows(
         f"""
         WITH said AS MATERIALIZED (
             SELECT held.sequence, held.fact_id, NULL::bigint AS event_id, 'source' AS kind, said.source AS judge,
                    p.external_id AS passage, coalesce(t.text, said.text) AS text
-            FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
-            {each("sentence t", "t.id = held.sentence_id", outer=True)}
-            {each("passage p", "p.id = held.passage_id", outer=True)}
-            {each("fact_statement said", "said.id = held.statement_id", outer=True)}
+            FROM {WANTED} {join_each("fact_source held", "held.fact_id = wanted.id")}
+            {join_each("sentence t", "t.id = held.sentence_id", outer=True)}
+            {join_each("passage p", "p.id = held.passage_id", outer=True)}
+            {join_each("fact_statement said", "said.id = held.statement_id", outer=True)}
             UNION ALL
             SELECT e.sequence, e.fact_id, e.id, e.kind, e.judge, NULL, e.reason
-            FROM {WANTED} {each("fact_event e", "e.fact_id = wanted.id")}
+            FROM {WANTED} {join_each("fact_event e", "e.fact_id = wanted.id")}
             UNION ALL
             SELECT DISTINCT ON (e.sequence)
                    e.sequence, held.fact_id, e.id, e.kind, e.judge, p.external_id, said.text
-            FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
-            {each("fact_event e", "e.id = held.withdrawn_by")}
-            {each("passage p", "p.id = held.passage_id", outer=True)}
-            {each("fact_statement said", "said.id = held.statement_id")}
+            FROM {WANTED} {join_each("fact_source held", "held.fact_id = wanted.id")}
+            {join_each("fact_event e", "e.id = held.withdrawn_by")}
+            {join_each("passage p", "p.id = held.passage_id", outer=True)}
+            {join_each("fact_statement said", "said.id = held.statement_id")}
         )
         SELECT a.sequence, a.target, a.observation_noise, a.gain, a.belief, a.perplexity_before, a.perplexity_after,
                a.at, said.event_id, said.kind, said.judge, said.fact_id AS said_of, said.passage, said.text
-        FROM (SELECT %(fact)s::bigint AS id) AS wanted {each("fact_audit a", "a.fact_id = wanted.id")}
+        FROM (SELECT %(fact)s::bigint AS id) AS wanted {join_each("fact_audit a", "a.fact_id = wanted.id")}
         JOIN said USING (sequence) ORDER BY a.sequence
         """,
         {"collection": collection_id, "ids": sorted({fact_id, *rivals}), "fact": fact_id},
     )
-    return [FactMoveRow(**row._asdict()) for row in found]
+    return [FactMoveRow(**row._asdict()) for row in move_rows]
 
 
 def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int, EntityRow]:
     """These entities."""
-    found = reader.rows(
+    entity_rows = reader.rows(
         f"""
         SELECT e.id, e.graph_id, e.name, e.surface, e.stands_for
-        FROM {WANTED} {each("fact_entity e", "e.id = wanted.id")}
+        FROM {WANTED} {join_each("fact_entity e", "e.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
-    return {row.id: EntityRow(**row._asdict()) for row in found}
+    return {row.id: EntityRow(**row._asdict()) for row in entity_rows}
 
 
 def names_after(reader: Reader, collection_id: int, graph_id: int, after: int, limit: int) -> dict[int, str]:
@@ -237,8 +240,8 @@ def names_after(reader: Reader, collection_id: int, graph_id: int, after: int, l
 
 def members(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
     """The entities that stand for one of these."""
-    found = reader.rows(
-        f"SELECT e.id FROM {WANTED} {each('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
+    member_rows = reader.rows(
+        f"SELECT e.id FROM {WANTED} {join_each('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
-    return [row.id for row in found]
+    return [row.id for row in member_rows]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
 from engram.storage.facts.fact_graph import SourcedFact
-from engram.storage.row_lookups import WANTED, each
+from engram.storage.row_lookups import WANTED, join_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
                o.surface AS object_surface, f.object_key, f.object_text, f.object_kind, f.valid_from, f.valid_to,
                held.confidence, held.observation_noise_positive AS positive,
                held.observation_noise_negative AS negative, held.process_noise, held.passage_id
-        FROM {WANTED} {each("fact f", "f.id = wanted.id")}
-        {each("fact_source held", "held.fact_id = f.id AND held.statement_id IS NOT NULL")}
-        {each("fact_statement said", "said.id = held.statement_id")}
-        {each("fact_entity s", "s.id = f.subject_said")} {each("fact_entity o", "o.id = f.object_said", outer=True)}
+        FROM {WANTED} {join_each("fact f", "f.id = wanted.id")}
+        {join_each("fact_source held", "held.fact_id = f.id AND held.statement_id IS NOT NULL")}
+        {join_each("fact_statement said", "said.id = held.statement_id")}
+        {join_each("fact_entity s", "s.id = f.subject_said")} {join_each("fact_entity o", "o.id = f.object_said", outer=True)}
         WHERE held.withdrawn_by IS NULL AND NOT EXISTS (
-            SELECT FROM fact_statement again {each("fact_event event", "event.id = again.event_id")}
+            SELECT FROM fact_statement again {join_each("fact_event event", "event.id = again.event_id")}
             WHERE again.collection_id = %(collection)s AND event.graph_id = %(into)s
               AND again.origin_id = coalesce(said.origin_id, said.id) OFFSET 0
         )
@@ -108,11 +108,11 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
     ]
 
 
-def spoken(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[StatedEvent]:
+def stated_events(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[StatedEvent]:
     """What judges said of these facts, and counts."""
     rows = reader.rows(
         f"""
-        SELECT e.id, e.sequence, e.fact_id, e.other_id FROM {WANTED} {each("fact_event e", "e.fact_id = wanted.id")}
+        SELECT e.id, e.sequence, e.fact_id, e.other_id FROM {WANTED} {join_each("fact_event e", "e.fact_id = wanted.id")}
         WHERE e.status = 'applied'
         """,
         {"collection": collection_id, "ids": list(facts)},
@@ -122,17 +122,17 @@ def spoken(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[Sta
 
 def twins(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -> dict[int, int]:
     """Fact -> the fact of graph ``into`` that says the same by the same names, of those that have one."""
-    same = """
+    equal_facts = """
         f.subject_said = s2.id AND f.predicate = g.predicate AND f.object_said = coalesce(o2.id, 0)
         AND f.object_key = g.object_key AND f.valid_from = g.valid_from AND f.valid_to = g.valid_to
     """
     rows = reader.rows(
         f"""
-        SELECT g.id, f.id AS twin FROM {WANTED} {each("fact g", "g.id = wanted.id")}
-        {each("fact_entity s", "s.id = g.subject_said")} {each("fact_entity o", "o.id = g.object_said", outer=True)}
-        {each("fact_entity s2", "s2.graph_id = %(into)s AND s2.name = s.name")}
-        {each("fact_entity o2", "o2.graph_id = %(into)s AND o2.name = o.name", outer=True)}
-        {each("fact f", same)}
+        SELECT g.id, f.id AS twin FROM {WANTED} {join_each("fact g", "g.id = wanted.id")}
+        {join_each("fact_entity s", "s.id = g.subject_said")} {join_each("fact_entity o", "o.id = g.object_said", outer=True)}
+        {join_each("fact_entity s2", "s2.graph_id = %(into)s AND s2.name = s.name")}
+        {join_each("fact_entity o2", "o2.graph_id = %(into)s AND o2.name = o.name", outer=True)}
+        {join_each("fact f", equal_facts)}
         """,
         {"collection": collection_id, "ids": list(facts), "into": into},
     )
@@ -148,8 +148,8 @@ def joined(reader: Reader, collection_id: int, graph_id: int) -> list[NamedJoin]
             SELECT id, judge, sequence, other_id, entity_id FROM fact_event
             WHERE collection_id = %(collection)s AND graph_id = %(graph)s AND kind = 'merge' AND status = 'applied'
         ) AS e
-        {each("fact_entity joining", "joining.id = e.other_id")}
-        {each("fact_entity staying", "staying.id = e.entity_id")}
+        {join_each("fact_entity joining", "joining.id = e.other_id")}
+        {join_each("fact_entity staying", "staying.id = e.entity_id")}
         ORDER BY e.sequence
         """,
         {"collection": collection_id, "graph": graph_id},
@@ -187,7 +187,7 @@ def repeat(
                row.place, e.observation_noise_positive, e.observation_noise_negative, e.process_noise,
                e.daily_share, e.contested_share, e.standing
         FROM unnest(%(events)s::bigint[], %(places)s::bigint[]) AS row(id, place)
-        {each("fact_event e", "e.id = row.id")}
+        {join_each("fact_event e", "e.id = row.id")}
         JOIN meant AS named ON named.there = e.fact_id LEFT JOIN meant AS other ON other.there = e.other_id
         WHERE NOT EXISTS (
             SELECT FROM fact_event again WHERE again.collection_id = %(collection)s AND again.fact_id = named.here
@@ -212,8 +212,8 @@ def parts(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int
     """What came with these events: what adoptions brought along, and what repeats them in other graphs."""
     rows = reader.rows(
         f"""
-        SELECT e.id FROM {WANTED} {each("fact_event e", "e.part_of = wanted.id")}
-        UNION SELECT e.id FROM {WANTED} {each("fact_event e", "e.origin_id = wanted.id")}
+        SELECT e.id FROM {WANTED} {join_each("fact_event e", "e.part_of = wanted.id")}
+        UNION SELECT e.id FROM {WANTED} {join_each("fact_event e", "e.origin_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engram.core.knowledge.beliefs import UNSAID
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import wanted
+from engram.storage.row_lookups import rows_of_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ def count(reader: Reader, collection_id: int, graph_id: int) -> dict[str, tuple[
     return {row.predicate: (row.subjects, row.single) for row in rows}
 
 
-def put(writer: Writer, collection_id: int, graph_id: int, found: Iterable[Predicate]) -> None:
+def put(writer: Writer, collection_id: int, graph_id: int, predicates: Iterable[Predicate]) -> None:
     """Store what is known of these predicates."""
-    ordered = sorted(found, key=lambda one: one.predicate)
+    ordered = sorted(predicates, key=lambda one: one.predicate)
     writer.execute(
         """
         INSERT INTO fact_predicate (collection_id, graph_id, predicate, declared, functional, subjects, single,
@@ -97,7 +97,7 @@ def remove_unused(writer: Writer, collection_id: int, graph_id: int, predicates:
     """Forget those of these predicates that no fact has and nobody declared: they are words of passages."""
     writer.execute(
         f"""
-        DELETE FROM fact_predicate p USING {wanted("predicates", "text")}
+        DELETE FROM fact_predicate p USING {rows_of_ids("predicates", "text")}
         WHERE p.collection_id = wanted.collection_id AND p.graph_id = %(graph)s AND p.predicate = wanted.id
           AND p.declared IS NULL
           AND (SELECT f.id FROM fact f WHERE f.collection_id = p.collection_id AND f.graph_id = p.graph_id

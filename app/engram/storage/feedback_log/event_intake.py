@@ -161,24 +161,24 @@ def _accept(
         }
         | _children([event.verdict for event in events]),
     )
-    found = {
+    accepted = {
         (row.collection_id, row.principal, row.idempotency_key): (row.collection_id, stored(row)) for row in rows
     }
     # Of several with one key one was stored, and the others will meet it.
-    return [found.pop((one.collection_id, one.principal, one.idempotency_key), None) for one in events]
+    return [accepted.pop((one.collection_id, one.principal, one.idempotency_key), None) for one in events]
 
 
 def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
     """What the verdicts name and bring, row by row, each with its verdict's place, from 1 on."""
-    said = [(n, *word) for n, verdict in enumerate(verdicts, start=1) for word in roles(verdict).items()]
+    sentence_rows = [(n, *word) for n, verdict in enumerate(verdicts, start=1) for word in roles(verdict).items()]
     probable = [verdict.probabilities for verdict in verdicts]
     helped = [(n, passage) for n, verdict in enumerate(verdicts, start=1) for passage in verdict.passages]
     brought = [(n, *unit) for n, verdict in enumerate(verdicts, start=1) for unit in enumerate(verdict.expansions)]
     return {
-        "said_by": integers(n for n, _, _ in said),
-        "said_of": integers(sentence for _, sentence, _ in said),
-        "said": [role for _, _, role in said],
-        "examined": floats(probable[n - 1].get(sentence, 1.0) for n, sentence, _ in said),
+        "said_by": integers(n for n, _, _ in sentence_rows),
+        "said_of": integers(sentence for _, sentence, _ in sentence_rows),
+        "said": [role for _, _, role in sentence_rows],
+        "examined": floats(probable[n - 1].get(sentence, 1.0) for n, sentence, _ in sentence_rows),
         "helped_by": integers(n for n, _ in helped),
         "helped": integers(passage for _, passage in helped),
         "brought_by": integers(n for n, _, _ in brought),

@@ -16,7 +16,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.judged_queries import enough_of, features_of
 from engram.storage.judge_days import DAY
-from engram.storage.row_lookups import THERE, WANTED, each
+from engram.storage.row_lookups import THERE, WANTED, join_each
 
 Vector = NDArray[np.float32]
 
@@ -157,19 +157,19 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             WHERE collection_id = %(collection)s AND id = wanted.id AND {_PENDING}
             FOR UPDATE SKIP LOCKED
         ) AS event
-        {each("judged_query judged", "judged.id = event.query_id")}
+        {join_each("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.id
         """,
         {"collection": collection_id, "ids": integers(sorted(events))},
     )
-    said = logged_verdicts.read(writer, collection_id, [row.id for row in rows])
+    verdicts = logged_verdicts.read(writer, collection_id, [row.id for row in rows])
     return [
         PendingEvent(
             id=row.id,
             judge=row.judge,
             trusted=row.trusted,
             day=row.day,
-            verdict=said[row.id],
+            verdict=verdicts[row.id],
             question=row.question,
             profile=row.profile,
             filter=row.filter,

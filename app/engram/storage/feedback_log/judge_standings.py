@@ -10,7 +10,7 @@ from engram.core.filter.caps import contested
 from engram.core.filter.judge_standing import JudgeStanding
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
-from engram.storage.row_lookups import each
+from engram.storage.row_lookups import join_each
 
 Vector = NDArray[np.float32]
 LATEST = 1_000
@@ -20,14 +20,14 @@ NEAR = 0.9
 
 
 def standings(
-    reader: Reader, collection_id: int, wanted: Collection[tuple[str, str]]
+    reader: Reader, collection_id: int, judge_days: Collection[tuple[str, str]]
 ) -> dict[tuple[str, str], JudgeStanding]:
     """(Judge, day as 2026-05-01) -> how it agreed until that day began, in UTC.
 
     The words of judges in good standing are those that a question's supports keep; where they are of two minds
     about a sentence, it tells nothing.
     """
-    asked = sorted(wanted)
+    ordered_days = sorted(judge_days)
     spoke = "audit.event_id = event.id AND audit.channel = 'recall'"
     rows = reader.rows(
         f"""
@@ -43,9 +43,9 @@ def standings(
                   AND received_at < asked.day::timestamp AT TIME ZONE 'UTC'
                 ORDER BY received_at DESC LIMIT %(latest)s
             ) AS event
-            {each("memory_audit audit", spoke)}
+            {join_each("memory_audit audit", spoke)}
             {
-            each(
+            join_each(
                 "question_support known",
                 "known.question_id = event.question_id AND known.sentence_id = audit.sentence_id",
             )
@@ -62,13 +62,13 @@ def standings(
         """,
         {
             "collection": collection_id,
-            "judges": [judge for judge, _ in asked],
-            "days": [day for _, day in asked],
+            "judges": [judge for judge, _ in ordered_days],
+            "days": [day for _, day in ordered_days],
             "latest": LATEST,
         },
     )
-    found = {(row.judge, row.day): JudgeStanding(row.agreed, row.disagreed) for row in rows}
-    return {key: found.get(key, JudgeStanding()) for key in asked}
+    by_judge_day = {(row.judge, row.day): JudgeStanding(row.agreed, row.disagreed) for row in rows}
+    return {key: by_judge_day.get(key, JudgeStanding()) for key in ordered_days}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,9 @@ def against_near(reader: Reader, collection_id: int, verdicts: Sequence[Comparab
             "near": NEAR,
         },
     )
-    found = set()
+    contradicting = set()
     for row in rows:
         one = verdicts[row.place]
         if contested(tuple(map(tuple, row.said)), one.judge, one.targets[row.sentence_id]):
-            found.add(one.event_id)
-    return found
+            contradicting.add(one.event_id)
+    return contradicting

@@ -57,8 +57,10 @@ def _verdict(row: Any) -> LoggedVerdict:
         case 2:  # nothing was likely
             return _second(row)
         case 3:
-            said = zip(row.named, row.roles, row.examined, strict=True)
-            likely = tuple(LikelySupport(sentence, part) for sentence, role, part in said if role == LIKELY)
+            sentence_roles = zip(row.named, row.roles, row.examined, strict=True)
+            likely = tuple(
+                LikelySupport(sentence, part) for sentence, role, part in sentence_roles if role == LIKELY
+            )
             return replace(_second(row), likely=likely)
         case unknown:
             raise ValueError(f"feedback {row.id} is a verdict of version {unknown}, which is not known here")
@@ -72,11 +74,11 @@ def _second(row: Any) -> LoggedVerdict:
 
 def _first(row: Any) -> LoggedVerdict:
     """A verdict of version 1."""
-    said = list(zip(row.named, row.roles, strict=True))
+    sentence_roles = list(zip(row.named, row.roles, strict=True))
     return LoggedVerdict(
-        supports=tuple(sentence for sentence, role in said if role in (SUPPORTED, MISSED)),
-        rejects=tuple(sentence for sentence, role in said if role == REJECTED),
-        missed=tuple(sentence for sentence, role in said if role == MISSED),
+        supports=tuple(sentence for sentence, role in sentence_roles if role in (SUPPORTED, MISSED)),
+        rejects=tuple(sentence for sentence, role in sentence_roles if role == REJECTED),
+        missed=tuple(sentence for sentence, role in sentence_roles if role == MISSED),
         partial=row.partial,
         retrieval_success=row.retrieval_success,
         generation_success=row.generation_success,

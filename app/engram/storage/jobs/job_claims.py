@@ -129,7 +129,7 @@ def keep(writer: Writer, job: Job, lease_seconds: float) -> bool | None:
         UPDATE job SET due_at = now() + make_interval(secs => %(lease)s) WHERE {_CLAIMED}
         RETURNING cancel_requested_at IS NOT NULL AS cancelled
         """,
-        _of(job) | {"lease": lease_seconds},
+        _job_key(job) | {"lease": lease_seconds},
     )
     return None if row is None else row.cancelled
 
@@ -153,7 +153,7 @@ def advance(
             position = coalesce(%(position)s::bigint, position), attempts = 0, error = NULL, updated_at = now()
         WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
         """,
-        _of(job) | {"created": created, "updated": updated, "unchanged": unchanged, "position": position},
+        _job_key(job) | {"created": created, "updated": updated, "unchanged": unchanged, "position": position},
     )
     return None if row is None else row.cancelled
 
@@ -180,7 +180,7 @@ def report(
             error = CASE WHEN %(keep_result)s THEN NULL ELSE error END, updated_at = now()
         WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
         """,
-        _of(job)
+        _job_key(job)
         | {"received": received, "updated": updated, "unchanged": unchanged, "stage": stage, "kept": keep_result},
     )
     return None if row is None else row.cancelled
@@ -197,7 +197,7 @@ def close(
                 updated_at = now(), finished_at = now()
             WHERE {_CLAIMED}
             """,
-            _of(job)
+            _job_key(job)
             | {"status": status, "error": error, "result": None if result is None else Jsonb(dict(result))},
         )
         > 0
@@ -206,7 +206,7 @@ def close(
 
 def attempts(reader: Reader, job: Job) -> int | None:
     """Failed tries since the job last came forward; None if it is the claimant's no more."""
-    row = reader.row(f"SELECT attempts FROM job WHERE {_CLAIMED}", _of(job))
+    row = reader.row(f"SELECT attempts FROM job WHERE {_CLAIMED}", _job_key(job))
     return None if row is None else row.attempts
 
 
@@ -227,11 +227,11 @@ def put_back(
                 updated_at = now()
             WHERE {_CLAIMED}
             """,
-            _of(job) | {"tried": int(tried), "error": error, "seconds": after_seconds},
+            _job_key(job) | {"tried": int(tried), "error": error, "seconds": after_seconds},
         )
         > 0
     )
 
 
-def _of(job: Job) -> dict[str, object]:
+def _job_key(job: Job) -> dict[str, object]:
     return {"collection": job.collection_id, "job": job.id, "claimant": job.claimant}

@@ -111,7 +111,7 @@ def known(reader: Reader, collection_id: int, name: str) -> KnownJudge:
         f"SELECT {_KNOWN} FROM (SELECT %(name)s::text AS name) AS known {_COUNTS}",
         {"collection": collection_id, "name": name},
     )
-    return _of(row)
+    return _known_judge(row)
 
 
 def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[KnownJudge]:
@@ -139,10 +139,10 @@ def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[Kno
         """,
         {"collection": collection_id, "after": after, "limit": limit},
     )
-    return [_of(row) for row in rows]
+    return [_known_judge(row) for row in rows]
 
 
-def _of(row: Any) -> KnownJudge:
+def _known_judge(row: Any) -> KnownJudge:
     return KnownJudge(
         name=row.name,
         pending=row.pending,

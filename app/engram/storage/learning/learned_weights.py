@@ -13,7 +13,7 @@ from engram.storage.carried_statements import CarriedStatement
 from engram.storage.column_parameters import Numbers, floats, integers, received
 from engram.storage.database import Reader, Writer
 from engram.storage.judge_days import day_of, on_day
-from engram.storage.row_lookups import each, given, wanted
+from engram.storage.row_lookups import join_each, rows_of_ids, selected_rows
 
 Days = set[tuple[PriorIdentity, str, str]]
 """What is believed, judge and day (UTC), as 2026-05-01."""
@@ -55,34 +55,34 @@ def find(reader: Reader, collection_id: int, believed: PriorIdentity) -> Learned
 
 
 def find_all(
-    reader: Reader, collection_id: int, asked: Collection[PriorIdentity]
+    reader: Reader, collection_id: int, priors: Collection[PriorIdentity]
 ) -> dict[PriorIdentity, LearnedWeights]:
     """Of each of these what the collection learned, where there is anything, in one statement."""
-    statement = of_all(asked)
+    statement = of_all(priors)
     rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
-    return gathered([row._asdict() for row in rows], asked)
+    return gathered([row._asdict() for row in rows], priors)
 
 
-def of_all(asked: Collection[PriorIdentity]) -> CarriedStatement:
+def of_all(priors: Collection[PriorIdentity]) -> CarriedStatement:
     """The statement whose rows ``gathered`` takes."""
     return CarriedStatement(
         """
         SELECT model, prior, information, precision, events FROM ranking_belief
         WHERE collection_id = %(collection)s AND model = ANY(%(models)s) AND prior = ANY(%(priors)s)
         """,
-        {"models": [believed.model for believed in asked], "priors": [believed.prior for believed in asked]},
+        {"models": [believed.model for believed in priors], "priors": [believed.prior for believed in priors]},
     )
 
 
 def gathered(
-    rows: Sequence[Mapping[str, Any]], asked: Collection[PriorIdentity]
+    rows: Sequence[Mapping[str, Any]], priors: Collection[PriorIdentity]
 ) -> dict[PriorIdentity, LearnedWeights]:
     """Of each of these what the collection learned, where there is anything."""
-    found = {
+    learned = {
         PriorIdentity(row["model"], row["prior"]): _sum(row["information"], row["precision"], row["events"])
         for row in rows
     }
-    return {believed: found[believed] for believed in asked if believed in found}
+    return {believed: learned[believed] for believed in priors if believed in learned}
 
 
 def add(writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequence[WeightTerm]) -> None:
@@ -112,7 +112,7 @@ def add(writer: Writer, collection_id: int, believed: PriorIdentity, terms: Sequ
             WITH ORDINALITY AS new(event, noise, surprise, counted, contested, n)
         """,
         {
-            **_of(collection_id, believed),
+            **_prior_key(collection_id, believed),
             "size": size,
             "events": integers(term.event_id for term in terms),
             "noises": floats(term.noise for term in terms),
@@ -132,7 +132,7 @@ def _begun(writer: Writer, collection_id: int, believed: PriorIdentity, size: in
         INSERT INTO ranking_belief (collection_id, model, prior, information, precision)
         VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
         """,
-        _of(collection_id, believed) | _columns(no_evidence(size)),
+        _prior_key(collection_id, believed) | _columns(no_evidence(size)),
     )
     known = _learned(writer, collection_id, believed, "FOR UPDATE")
     if known is None:
@@ -148,7 +148,8 @@ def _counted(
     for term in terms:
         own.setdefault((term.judge, term.day), []).append(term)
     caps = {
-        of: [caps_of.comparisons(term.cap, contested=term.contested) for term in those] for of, those in own.items()
+        judge_day: [caps_of.comparisons(term.cap, contested=term.contested) for term in those]
+        for judge_day, those in own.items()
     }
     # More than the highest cap makes no difference, so the count need not go through a whole day.
     most = [max((cap for cap in those if cap is not None), default=0) for those in caps.values()]
@@ -156,7 +157,7 @@ def _counted(
         f"""
         SELECT asked.judge, asked.day, (
             SELECT count(*) FROM (
-                SELECT FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
+                SELECT FROM feedback_event event {join_each("ranking_audit term", "term.event_id = event.id")}
                 WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
                   AND {on_day("asked.day")}
                   AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
@@ -167,7 +168,7 @@ def _counted(
         FROM unnest(%(judges)s::text[], %(days)s::text[], %(most)s::bigint[]) AS asked(judge, day, most)
         """,
         {
-            **_of(collection_id, believed),
+            **_prior_key(collection_id, believed),
             "judges": [judge for judge, _ in own],
             "days": [day for _, day in own],
             "most": most,
@@ -175,9 +176,9 @@ def _counted(
     )
     found: dict[int, bool] = {}
     for row in rows:
-        of = row.judge, row.day
-        events = (term.event_id for term in own[of])
-        found |= dict(zip(events, caps_of.counted(caps[of], row.before), strict=True))
+        judge_day = row.judge, row.day
+        events = (term.event_id for term in own[judge_day])
+        found |= dict(zip(events, caps_of.counted(caps[judge_day], row.before), strict=True))
     return found
 
 
@@ -190,12 +191,12 @@ def recount(writer: Writer, collection_id: int, believed: PriorIdentity, days: C
         writer.execute(
             f"""
             UPDATE ranking_audit term SET counted = new.counted
-            FROM {given("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
+            FROM {selected_rows("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS selected_rows(event_id, counted)")}
             WHERE term.collection_id = new.collection_id AND term.event_id = new.event_id
               AND term.model = %(model)s
             """,
             {
-                **_of(collection_id, believed),
+                **_prior_key(collection_id, believed),
                 "events": [event for event, _ in wrong],
                 "counted": [counts for _, counts in wrong],
             },
@@ -209,13 +210,13 @@ def terms_of_day(
     rows = reader.rows(
         f"""
         SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
-        FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
+        FROM feedback_event event {join_each("ranking_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
           AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
         ORDER BY event.applied_sequence
         """,
-        {**_of(collection_id, believed), "judge": judge, "day": day},
+        {**_prior_key(collection_id, believed), "judge": judge, "day": day},
     )
     return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
 
@@ -226,7 +227,7 @@ def _learned(reader: Reader, collection_id: int, believed: PriorIdentity, lock: 
         SELECT array_send(information) AS information, array_send(precision) AS precision, events
         FROM ranking_belief WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s {lock}
         """,
-        _of(collection_id, believed),
+        _prior_key(collection_id, believed),
     )
     if row is None:
         return None
@@ -240,7 +241,7 @@ def _sum(information: ArrayLike, precision: ArrayLike, events: int) -> LearnedWe
     )
 
 
-def _of(collection_id: int, believed: PriorIdentity) -> dict[str, object]:
+def _prior_key(collection_id: int, believed: PriorIdentity) -> dict[str, object]:
     return {"collection": collection_id, "model": believed.model, "prior": believed.prior}
 
 
@@ -253,7 +254,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
     rows = writer.rows(
         f"""
         DELETE FROM ranking_audit term
-        USING {wanted("events")} {each("feedback_event event", "event.id = wanted.id")}
+        USING {rows_of_ids("events")} {join_each("feedback_event event", "event.id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
         RETURNING term.model, term.prior, event.judge, event.received_at
         """,
@@ -267,7 +268,7 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
     rows = writer.rows(
         f"""
         UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s)
-        FROM {wanted("questions")} {each("feedback_event event", "event.question_id = wanted.id")}
+        FROM {rows_of_ids("questions")} {join_each("feedback_event event", "event.question_id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
         RETURNING term.model, term.prior, event.judge, event.received_at
@@ -288,7 +289,7 @@ def settle(writer: Writer, collection_id: int, days: Days) -> list[PriorIdentity
 
 def replace(writer: Writer, collection_id: int, believed: PriorIdentity, learned: LearnedWeights | None) -> None:
     """Make this its sum; None: nothing is learned from it any more."""
-    parameters = _of(collection_id, believed)
+    parameters = _prior_key(collection_id, believed)
     if learned is None:
         writer.execute(
             """

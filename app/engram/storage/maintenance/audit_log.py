@@ -33,7 +33,7 @@ def begin(
     request_id: str | None,
     action: str,
     target: str,
-    said: str | None,
+    body: str | None,
 ) -> int:
     """Record that an act begins; its id."""
     act: int = writer.scalar(
@@ -49,7 +49,7 @@ def begin(
             "request": request_id,
             "action": action,
             "target": target,
-            "said": said,
+            "said": body,
         },
     )
     return act

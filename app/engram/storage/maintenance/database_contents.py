@@ -74,7 +74,7 @@ def exported(reader: Reader) -> str:
     return name
 
 
-def others(reader: Reader) -> int:
+def other_sessions(reader: Reader) -> int:
     """How many others are connected to this database."""
     count: int = reader.scalar(
         """

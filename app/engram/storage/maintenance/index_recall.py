@@ -35,11 +35,11 @@ def below(reader: Reader, least: float) -> list[tuple[str, str, float]]:
 
 def breadth(reader: Reader) -> int:
     """The breadth of search that is configured, pgvector's ``hnsw.ef_search``."""
-    found: int = reader.scalar("SELECT current_setting('hnsw.ef_search')::int")
-    return found
+    count_matches: int = reader.scalar("SELECT current_setting('hnsw.ef_search')::int")
+    return count_matches
 
 
-def asked(reader: Reader, collection: Collection, count: int) -> list[Vector]:
+def sampled_questions(reader: Reader, collection: Collection, count: int) -> list[Vector]:
     """Vectors (d,) of the latest ``count`` questions that differ, latest first, of ten times as many queries."""
     rows = reader.rows(
         """
@@ -96,12 +96,12 @@ def nearest(reader: Reader, collection: Collection, table: str, vector: Vector, 
     return [row.distance for row in rows]
 
 
-def at(collection: Collection, table: str, wanted: int) -> Collection:
-    """The collection as if its index of ``table`` had to be searched with the breadth ``wanted``."""
-    known = IndexRecall(recall=0.0, breadth=wanted, configured=0, rows=0, measured_at="")
+def at(collection: Collection, table: str, breadth: int) -> Collection:
+    """The collection as if its index of ``table`` had to be searched with the breadth ``breadth``."""
+    known = IndexRecall(recall=0.0, breadth=breadth, configured=0, rows=0, measured_at="")
     return replace(collection, indexed=[table], index_recall={table: known})
 
 
-def found(exact: Sequence[float], got: Sequence[float]) -> int:
+def count_matches(exact: Sequence[float], got: Sequence[float]) -> int:
     """How many of the ``exact`` nearest an index ``got``, by their distances: of equals any will do."""
     return min(len(exact), sum(distance <= exact[-1] + SAME for distance in got)) if exact else 0

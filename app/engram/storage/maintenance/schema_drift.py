@@ -15,12 +15,14 @@ def missing(database: Database) -> list[str]:
     with database.read() as reader:
         expected = citus_distribution.spread_schema() if citus_distribution.distributed(reader) else metadata
     with database.inspected() as connection:
-        found = compare_metadata(MigrationContext.configure(connection), expected)
+        differences = compare_metadata(MigrationContext.configure(connection), expected)
     # A change of a column comes as a list of its own, and of vectors' dimensions the schema knows nothing.
-    return sorted(_said(change) for change in found if isinstance(change, tuple) and change[0].startswith("add_"))
+    return sorted(
+        _described(change) for change in differences if isinstance(change, tuple) and change[0].startswith("add_")
+    )
 
 
-def _said(change: Any) -> str:
+def _described(change: Any) -> str:
     kind, *what = change
     named = next((part for part in reversed(what) if hasattr(part, "name")), None)
     table = getattr(getattr(named, "table", None), "name", None)

@@ -96,8 +96,8 @@ def indexes(reader: Reader) -> list[VectorIndex]:
 
 def held(reader: Reader) -> list[TableRows]:
     """What each collection holds of each table that is searched by nearness."""
-    asked = reader.rows("SELECT collection_id, count(*) AS rows FROM question GROUP BY collection_id")
-    questions = {row.collection_id: row.rows for row in asked}
+    question_counts = reader.rows("SELECT collection_id, count(*) AS rows FROM question GROUP BY collection_id")
+    questions = {row.collection_id: row.rows for row in question_counts}
     rows = reader.rows(f"SELECT id, passage_count, entity_count FROM collection WHERE {THERE} ORDER BY id")
     return [
         TableRows(row.id, table, count)

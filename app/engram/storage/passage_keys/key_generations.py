@@ -8,7 +8,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import each
+from engram.storage.row_lookups import join_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def open_next(
         """,
         parameters,
     )
-    taken = writer.execute(
+    inserted = writer.execute(
         """
         UPDATE key_evidence SET generation = %(number)s
         WHERE collection_id = %(collection)s AND generation IS NULL AND gate <> 'none'
@@ -84,7 +84,7 @@ def open_next(
     )
     writer.execute(
         "UPDATE key_generation SET events = %(taken)s WHERE collection_id = %(collection)s AND number = %(number)s",
-        parameters | {"number": number, "taken": taken},
+        parameters | {"number": number, "taken": inserted},
     )
     _serve(writer, collection_id, number)
     opened = find(writer, collection_id, number)
@@ -123,7 +123,7 @@ def touched(reader: Reader, collection_id: int, numbers: Sequence[int]) -> list[
     rows = reader.rows(
         f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
-        {each("key_credit credit", "credit.event_id = evidence.event_id")}
+        {join_each("key_credit credit", "credit.event_id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation = ANY(%(numbers)s)
           AND credit.weight > 0
         ORDER BY credit.passage_id

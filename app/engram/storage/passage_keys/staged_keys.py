@@ -60,7 +60,7 @@ def unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource
           AND NOT EXISTS (SELECT FROM {_STAGED})
         ORDER BY p.id LIMIT %(limit)s
         """,
-        _of(job) | {"after": after, "limit": limit},
+        _job_key(job) | {"after": after, "limit": limit},
     )
     return [KeySource(**row._asdict()) for row in rows]
 
@@ -69,7 +69,7 @@ def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]
     """The next passages of the job's collection after passage ``after``, in id order."""
     rows = reader.rows(
         f"{SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s ORDER BY p.id LIMIT %(limit)s",
-        _of(job) | {"after": after, "limit": limit},
+        _job_key(job) | {"after": after, "limit": limit},
     )
     return [KeySource(**row._asdict()) for row in rows]
 
@@ -77,7 +77,7 @@ def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]
 def count(reader: Reader, job: Job) -> int:
     """How many keys are staged."""
     found: int = reader.scalar(
-        "SELECT count(*) FROM staged_key WHERE collection_id = %(collection)s AND job_id = %(job)s", _of(job)
+        "SELECT count(*) FROM staged_key WHERE collection_id = %(collection)s AND job_id = %(job)s", _job_key(job)
     )
     return found
 
@@ -96,7 +96,7 @@ def stage(writer: Writer, job: Job, keys: Sequence[StagedKey]) -> None:
         ON CONFLICT (collection_id, job_id, passage_id) DO UPDATE
             SET content_hash = excluded.content_hash, embedding = excluded.embedding
         """,
-        _of(job)
+        _job_key(job)
         | {
             "passages": [key.passage_id for key in keys],
             "hashes": [key.content_hash for key in keys],
@@ -107,7 +107,9 @@ def stage(writer: Writer, job: Job, keys: Sequence[StagedKey]) -> None:
 
 def let_go(writer: Writer, job: Job) -> None:
     """Forget what is staged: it is in place, or never will be."""
-    writer.execute("DELETE FROM staged_key WHERE collection_id = %(collection)s AND job_id = %(job)s", _of(job))
+    writer.execute(
+        "DELETE FROM staged_key WHERE collection_id = %(collection)s AND job_id = %(job)s", _job_key(job)
+    )
 
 
 def put_in_place(writer: Writer, job: Job, passages: Sequence[int]) -> None:
@@ -122,10 +124,10 @@ def put_in_place(writer: Writer, job: Job, passages: Sequence[int]) -> None:
           AND key.passage_id = ANY(%(passages)s::bigint[])
           AND p.collection_id = key.collection_id AND p.id = key.passage_id AND p.embedding <> key.embedding
         """,
-        _of(job) | {"passages": list(passages)},
+        _job_key(job) | {"passages": list(passages)},
     )
     current_vectors.base_keys_changed(writer, job.collection_id)
 
 
-def _of(job: Job) -> dict[str, object]:
+def _job_key(job: Job) -> dict[str, object]:
     return {"collection": job.collection_id, "job": job.id}

@@ -14,7 +14,7 @@ from engram.storage.carried_statements import CarriedStatement, as_rows
 from engram.storage.column_parameters import Numbers, integers, received
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import each, together, wanted
+from engram.storage.row_lookups import join_each, join_once, rows_of_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class PoolLinks:
 
 
 _CANDIDATES = "%(candidates)s::bigint[]"
-_MEMBERS = wanted("pool")
+_MEMBERS = rows_of_ids("pool")
 
 _ENTITIES = f"""
     SELECT e.id, e.name, (
@@ -59,7 +59,7 @@ _ENTITIES = f"""
             ORDER BY l.sentence_id LIMIT %(most)s
         ) AS counted
     ) AS passages
-    FROM known AS wanted {each("entity e", "e.id = wanted.id")}
+    FROM known AS wanted {join_each("entity e", "e.id = wanted.id")}
 """
 
 # IS TRUE: as a sub-select that is hashed once, where a join would be left to the planner.
@@ -73,10 +73,10 @@ _STATEMENT = f"""
             ORDER BY similarity DESC, s.id LIMIT 1
         ) AS own
     ), known AS MATERIALIZED (
-        SELECT l.entity_id AS id FROM {_MEMBERS} {each("entity_sentence l", "l.passage_id = wanted.id")}
+        SELECT l.entity_id AS id FROM {_MEMBERS} {join_each("entity_sentence l", "l.passage_id = wanted.id")}
         UNION SELECT unnest(%(asked)s::bigint[])
     ), named AS MATERIALIZED (
-        SELECT l.passage_id, l.entity_id FROM {together("entity_sentence l", "passage_id", _CANDIDATES)}
+        SELECT l.passage_id, l.entity_id FROM {join_once("entity_sentence l", "passage_id", _CANDIDATES)}
         WHERE (l.entity_id IN (SELECT id FROM known)) IS TRUE
     )
     SELECT {as_rows("SELECT passage_id, id, similarity FROM best ORDER BY place")} AS members,
@@ -84,7 +84,7 @@ _STATEMENT = f"""
            (SELECT array_send(array_agg(passage_id)) FROM named) AS naming,
            (SELECT array_send(array_agg(entity_id)) FROM named) AS named,
            (SELECT array_send(array_agg({{across}} ORDER BY p.id))
-            FROM {together("passage p", "id", _CANDIDATES)} {{key}}) AS across,
+            FROM {join_once("passage p", "id", _CANDIDATES)} {{key}}) AS across,
            {{aside}} AS aside
 """
 
@@ -94,18 +94,18 @@ def look(
     focus: Focus,
     pool: Sequence[int],
     candidates: NDArray[np.int64],
-    asked: Sequence[int],
+    entities: Sequence[int],
     most: int,
-    aside: CarriedStatement | None = None,
+    carried: CarriedStatement | None = None,
 ) -> PoolLinks:
     """What is known of the pool's members, and what candidates share with them.
 
     Args:
         pool: passages, at least one.
         candidates: that there are, in id order, each once, (n,).
-        asked: entities that the question names.
+        entities: entities that the question names.
         most: sentences that are looked at of an entity at most.
-        aside: what else is to be read.
+        carried: what else is to be read.
 
     Raises:
         ValueError: the candidates are not in id order.
@@ -114,18 +114,20 @@ def look(
         raise ValueError("candidates are wanted in id order, each of them once")
     key, vector = "", "p.embedding"
     if focus.evolved:
-        key = each("passage_key key", "key.passage_id = p.id", outer=True)
+        key = join_each("passage_key key", "key.passage_id = p.id", outer=True)
         vector = "coalesce(key.vector, p.embedding)"
     places = range(1, len(pool) + 1)
     cosines = [f"coalesce(-({vector} <#> (SELECT embedding FROM best WHERE place = {at})), 0)" for at in places]
     row = reader.row(
-        _STATEMENT.format(across=f"ARRAY[{', '.join(cosines)}]", key=key, aside=aside.column if aside else "NULL"),
+        _STATEMENT.format(
+            across=f"ARRAY[{', '.join(cosines)}]", key=key, aside=carried.column if carried else "NULL"
+        ),
         focus.parameters(
             pool=integers(pool),
             candidates=Numbers(candidates),
-            asked=integers(asked),
+            asked=integers(entities),
             most=most,
-            **(aside.parameters if aside else {}),
+            **(carried.parameters if carried else {}),
         ),
     )
     best = {member["passage_id"]: member for member in row.members or ()}

@@ -10,7 +10,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
-from engram.storage.row_lookups import WANTED, each
+from engram.storage.row_lookups import WANTED, join_each
 
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
@@ -48,11 +48,11 @@ def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[in
     if not ids:
         return {}
     rows = reader.rows(
-        f"SELECT e.id, e.surface FROM {WANTED} {each('entity e', 'e.id = wanted.id')}",
+        f"SELECT e.id, e.surface FROM {WANTED} {join_each('entity e', 'e.id = wanted.id')}",
         {"collection": collection.id, "ids": list(ids)},
     )
-    found = {row.id: row.surface for row in rows}
-    return {one: found[one] for one in ids if one in found}
+    surfaces = {row.id: row.surface for row in rows}
+    return {one: surfaces[one] for one in ids if one in surfaces}
 
 
 def nearest_entity(

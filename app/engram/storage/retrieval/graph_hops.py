@@ -14,7 +14,7 @@ from engram.storage.column_parameters import floats, integers, received
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
-from engram.storage.row_lookups import WANTED, each, together, wanted
+from engram.storage.row_lookups import WANTED, join_each, join_once, rows_of_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class SelectedSentence:
 DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01-01' + 1 AS ends"
 """The days of a ``time_expression t``, numbered as Python's ordinals are."""
 
-_IN_SCOPE = each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s")
+_IN_SCOPE = join_each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s")
 
 # Before the hub limit, or a filter would look only at a hub's first sentences.
-_LINK_IN_SCOPE = each("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
+_LINK_IN_SCOPE = join_each("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
 
 _GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
@@ -44,7 +44,7 @@ _VECTORS = {"task": "q", "time": "q_time"}
 """Channel -> the parameter that its memories are compared with."""
 
 _REACHED = "ARRAY(SELECT sentence_id FROM reached)"
-_TIME = each("time_expression t", "t.id = s.time_expression_id", outer=True)
+_TIME = join_each("time_expression t", "t.id = s.time_expression_id", outer=True)
 
 _SCOPE = """(
     SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.metadata @> %(metadata)s OFFSET 0
@@ -93,7 +93,7 @@ _ACTIVE_NEAR = f"""
         FROM {{given}}
     ), nearby AS MATERIALIZED (
         SELECT l.entity_id, l.sentence_id
-        FROM {{near}} {each("entity_sentence l", "l.passage_id = wanted.id")}
+        FROM {{near}} {join_each("entity_sentence l", "l.passage_id = wanted.id")}
         WHERE (l.entity_id IN (SELECT entity_id FROM active WHERE hub)) IS TRUE
     )
 """
@@ -127,7 +127,7 @@ def linked_sentences(
         read: how many of the best are read, besides the recalled.
     """
     row = reader.row(
-        reaching(focus, linked(focus, _GIVEN, None if near is None else wanted("near"))),
+        reaching(focus, linked(focus, _GIVEN, None if near is None else rows_of_ids("near"))),
         linking(
             focus,
             limits,
@@ -153,15 +153,15 @@ def linking(focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int
     )
 
 
-def linked(focus: Focus, given: str, near: str | None) -> str:
+def linked(focus: Focus, entity_rows: str, near: str | None) -> str:
     """Of a statement, what entities lead to, as the table ``candidates``.
 
     Args:
-        given: rows ``given(entity_id, score)``.
+        entity_rows: rows ``given(entity_id, score)``.
         near: rows ``wanted(id)``, passages near the question, where hubs contribute sentences of those.
     """
     links = (_LINKED if near is None else _LINKED_NEAR).format(in_scope=_LINK_IN_SCOPE if focus.metadata else "")
-    active = (_ACTIVE if near is None else _ACTIVE_NEAR).format(given=given, near=near)
+    active = (_ACTIVE if near is None else _ACTIVE_NEAR).format(given=entity_rows, near=near)
     return f"""
         {active}, linked AS (
             SELECT link.sentence_id, sum(active.score) AS activation
@@ -176,7 +176,7 @@ def linked(focus: Focus, given: str, near: str | None) -> str:
             SELECT * FROM (
                 SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
                        {_factor_columns(focus)}
-                FROM reached FULL JOIN {together("sentence s", "id", _REACHED)} ON s.id = reached.sentence_id
+                FROM reached FULL JOIN {join_once("sentence s", "id", _REACHED)} ON s.id = reached.sentence_id
                 {_reached_factors(focus)} {_IN_SCOPE if focus.metadata else ""}
                 OFFSET 0
             ) AS found WHERE id IS NOT NULL
@@ -200,17 +200,17 @@ def all_sentences(
         read: how many of the best are read, besides the recalled.
     """
     if passages is not None:
-        found = f"{wanted('passages')} {each('sentence s', 's.passage_id = wanted.id')}"
-        found += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus)}"
+        source = f"{rows_of_ids('passages')} {join_each('sentence s', 's.passage_id = wanted.id')}"
+        source += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus)}"
     elif focus.metadata:  # how many sentences it leaves is not known, so the rest is looked up
-        found = f"{_SCOPE} {each('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
+        source = f"{_SCOPE} {join_each('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
     else:
-        found = f"sentence s {_all_factors(focus)} WHERE s.collection_id = %(collection)s"
+        source = f"sentence s {_all_factors(focus)} WHERE s.collection_id = %(collection)s"
     candidates = f"""
         weighed AS (
             SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
                    {_factor_columns(focus)}
-            FROM {found}
+            FROM {source}
         ), candidates AS MATERIALIZED (
             (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id LIMIT %(candidate_limit)s)
             UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
@@ -232,18 +232,18 @@ def all_sentences(
 # Of the sentences that are ``chosen``: whom they name, and how they read.
 _LINKS = f"""
     link AS MATERIALIZED (
-        SELECT l.sentence_id, l.entity_id FROM chosen {each("entity_sentence l", "l.sentence_id = chosen.id")}
+        SELECT l.sentence_id, l.entity_id FROM chosen {join_each("entity_sentence l", "l.sentence_id = chosen.id")}
     ), named AS MATERIALIZED (
         SELECT e.id, e.surface, (SELECT count(*) FROM (
             SELECT FROM entity_sentence l
             WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(hub_limit)s
         ) AS counted) AS sentences
-        FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {each("entity e", "e.id = wanted.id")}
+        FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {join_each("entity e", "e.id = wanted.id")}
     )
 """
 _TEXTS = f"""
     SELECT s.id AS sentence_id, s.passage_id, p.external_id, s.position, s.text
-    FROM chosen {each("sentence s", "s.id = chosen.id")} {each("passage p", "p.id = s.passage_id")}
+    FROM chosen {join_each("sentence s", "s.id = chosen.id")} {join_each("passage p", "p.id = s.passage_id")}
     ORDER BY s.id
 """
 _NAMED = """
@@ -288,12 +288,12 @@ def evidence(
 
 def _evidence(row: Any) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     links = row.links or ()
-    found = {text["sentence_id"]: SelectedSentence(**text, entities={}) for text in row.texts or ()}
+    selected = {text["sentence_id"]: SelectedSentence(**text, entities={}) for text in row.texts or ()}
     for link in links:
-        if link["sentence_id"] in found:
-            found[link["sentence_id"]].entities[link["id"]] = link["surface"]
-    counts = {link["id"]: link["sentences"] for link in links if link["sentence_id"] in found}
-    return found, counts
+        if link["sentence_id"] in selected:
+            selected[link["sentence_id"]].entities[link["id"]] = link["surface"]
+    counts = {link["id"]: link["sentences"] for link in links if link["sentence_id"] in selected}
+    return selected, counts
 
 
 def _channels(focus: Focus) -> tuple[str, ...]:
@@ -337,7 +337,7 @@ def _columns(focus: Focus) -> dict[str, str]:
 def _factors(focus: Focus) -> str:
     """What the factors of a few sentences are read from."""
     memories = (
-        each(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
+        join_each(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
         for one in _channels(focus)
     )
     return "".join([*memories, *([_TIME] if focus.asked else [])])
@@ -347,7 +347,7 @@ def _reached_factors(focus: Focus) -> str:
     """What the factors of the sentences that a hop reached are read from."""
     memories = (
         "FULL JOIN "
-        + together(f"sentence_memory {one}", "sentence_id", _REACHED, condition=f"{one}.channel = '{one}'")
+        + join_once(f"sentence_memory {one}", "sentence_id", _REACHED, condition=f"{one}.channel = '{one}'")
         + f" ON {one}.sentence_id = reached.sentence_id"
         for one in _channels(focus)
     )

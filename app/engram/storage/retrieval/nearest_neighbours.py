@@ -50,5 +50,5 @@ def _breadth(collection: Collection, table: str) -> str:
     measured = collection.index_recall.get(table)
     if measured is None or measured.breadth <= measured.configured:
         return ""
-    wanted = f"greatest({int(measured.breadth)}, current_setting('hnsw.ef_search')::int)::text"
-    return f" AND (SELECT set_config('hnsw.ef_search', {wanted}, true)) IS NOT NULL"
+    breadth = f"greatest({int(measured.breadth)}, current_setting('hnsw.ef_search')::int)::text"
+    return f" AND (SELECT set_config('hnsw.ef_search', {breadth}, true)) IS NOT NULL"

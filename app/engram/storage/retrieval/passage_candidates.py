@@ -47,12 +47,12 @@ class CandidatePassages:
 
     def without(self, passages: Collected[int]) -> "CandidatePassages":
         """The same without some of the passages."""
-        kept = ~np.isin(self.ids, list(passages))
+        mask = ~np.isin(self.ids, list(passages))
         return CandidatePassages(
-            ids=self.ids[kept],
-            similarity=self.similarity[kept],
-            titles=[self.titles[at] for at in np.flatnonzero(kept).tolist()],
-            words=QuestionWords(self.words.score[kept], self.words.weight, self.words.said[kept]),
+            ids=self.ids[mask],
+            similarity=self.similarity[mask],
+            titles=[self.titles[at] for at in np.flatnonzero(mask).tolist()],
+            words=QuestionWords(self.words.score[mask], self.words.weight, self.words.said[mask]),
         )
 
 
@@ -62,10 +62,10 @@ def find(
     terms: Mapping[str, float],
     limit: int,
     limits: GraphLimits,
-    given: Collected[int] = (),
+    touched: Collected[int] = (),
     near: Sequence[int] = (),
 ) -> CandidatePassages:
-    """The ``limit`` passages whose keys are nearest, as many that match best word for word, and those ``given``.
+    """The ``limit`` passages whose keys are nearest, as many that match best word for word, and those ``touched``.
 
     Args:
         terms: of the question, each with its weight > 0.
@@ -97,7 +97,11 @@ def find(
         """,
         focus.parameters(
             **lexical_index.parameters(
-                focus.collection, terms, limit=limit, nearest=0 if known else limit, ids=integers((*given, *known))
+                focus.collection,
+                terms,
+                limit=limit,
+                nearest=0 if known else limit,
+                ids=integers((*touched, *known)),
             )
         ),
     )

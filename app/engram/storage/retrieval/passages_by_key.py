@@ -15,7 +15,7 @@ from engram.storage.database import Reader
 from engram.storage.retrieval.graph_hops import DAYS
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
-from engram.storage.row_lookups import WANTED, each, together
+from engram.storage.row_lookups import WANTED, join_each, join_once
 
 SEARCHES_AT_ONCE = 100
 """Searches that one statement makes: an exact one of 10,000 passages takes some milliseconds."""
@@ -30,8 +30,8 @@ class Keyed:
 
 
 _IDS = "%(ids)s::bigint[]"
-_KEY = each("passage_key key", "key.passage_id = p.id", outer=True)
-_PASSAGE_OF_KEY = each("passage p", "p.id = key.passage_id {scope}")
+_KEY = join_each("passage_key key", "key.passage_id = p.id", outer=True)
+_PASSAGE_OF_KEY = join_each("passage p", "p.id = key.passage_id {scope}")
 
 # The evolved keys that are nearest: of all of them, unless the passages' metadata are asked for as well.
 _NEAREST_EVOLVED = f"""
@@ -66,7 +66,7 @@ _INDEXED_EVOLVED = """
 
 _GIVEN = f"""
     SELECT p.id, -({{vector}} <#> %(key)s) AS similarity, p.title
-    FROM {together("passage p", "id", "{wanted}")} {{key}}
+    FROM {join_once("passage p", "id", "{wanted}")} {{key}}
 """
 # What is nearest, and those given besides, of a question whose statement has both.
 _AND_GIVEN = f"""
@@ -90,10 +90,10 @@ def nearest_passages(
     focus: Focus,
     limit: int,
     limits: GraphLimits,
-    given: Collected[int] = (),
+    touched: Collected[int] = (),
     known: Sequence[int] | None = None,
 ) -> dict[int, Keyed]:
-    """The ``limit`` passages whose keys are nearest to the question, best first, then those ``given`` besides.
+    """The ``limit`` passages whose keys are nearest to the question, best first, then those ``touched`` besides.
 
     A passage's key is its evolved one, if it has one that may be read, else its base key.
 
@@ -102,13 +102,13 @@ def nearest_passages(
     """
     if known is not None:
         best = set(known)
-        rows = reader.rows(_of_keys(_GIVEN, focus, _IDS), focus.parameters(ids=integers(best.union(given))))
+        rows = reader.rows(_of_keys(_GIVEN, focus, _IDS), focus.parameters(ids=integers(best.union(touched))))
         ordered = sorted(rows, key=lambda row: (row.id not in best, -row.similarity))
         return {row.id: Keyed(row.similarity, row.title) for row in ordered}
     statement = nearest(focus, limits)
-    if given:
+    if touched:
         statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, _IDS)}"
-    rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(given)))
+    rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(touched)))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
@@ -130,14 +130,14 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
     return _INDEXED_EVOLVED.format(scope=scope, evolved=evolved, rows=near.rows, order=near.order, count=count)
 
 
-def and_given(focus: Focus, wanted: str) -> str:
-    """The same of the rows ``nearest`` of a statement, and of those ``wanted``, an array of ids, besides."""
-    return _of_keys(_AND_GIVEN, focus, wanted)
+def and_given(focus: Focus, condition: str) -> str:
+    """The same of the rows ``nearest`` of a statement, and of those ``condition``, an array of ids, besides."""
+    return _of_keys(_AND_GIVEN, focus, condition)
 
 
-def _of_keys(template: str, focus: Focus, wanted: str) -> str:
+def _of_keys(template: str, focus: Focus, condition: str) -> str:
     return template.format(
-        wanted=wanted,
+        wanted=condition,
         vector="coalesce(key.vector, p.embedding)" if focus.evolved else "p.embedding",
         key=_KEY if focus.evolved else "",
     )
@@ -211,8 +211,8 @@ def timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> di
     rows = reader.rows(
         f"""
         SELECT DISTINCT s.passage_id, {DAYS}
-        FROM {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
-        {each("time_expression t", "t.id = s.time_expression_id")}
+        FROM {WANTED} {join_each("sentence s", "s.passage_id = wanted.id")}
+        {join_each("time_expression t", "t.id = s.time_expression_id")}
         """,
         {"collection": focus.collection.id, "ids": list(passages)},
     )

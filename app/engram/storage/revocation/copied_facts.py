@@ -93,11 +93,11 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
          AND change.id = held.withdrawn_by AND change.received_at <= %(until)s)
     """
     writer.execute(rows_of("fact_source", _SOURCE, withdrawn_by=since), parameters)
-    found = writer.rows(
+    events = writer.rows(
         f"""
         SELECT event.other_id AS other, event.entity_id AS entity FROM fact_event event
         WHERE event.collection_id = %(source)s AND event.kind = 'merge' AND {_COUNTED} ORDER BY event.sequence
         """,
         parameters,
     )
-    return [(row.other, row.entity) for row in found]
+    return [(row.other, row.entity) for row in events]

@@ -18,8 +18,8 @@ class VerdictFilter:
 
     def as_json(self) -> dict[str, Any]:
         """As a job keeps it; what is None is left out."""
-        said = {"judge": self.judge, "from": _time(self.since), "to": _time(self.before)}
-        return {name: value for name, value in said.items() if value is not None}
+        document = {"judge": self.judge, "from": _time(self.since), "to": _time(self.before)}
+        return {name: value for name, value in document.items() if value is not None}
 
 
 _MATCHING = """
@@ -45,7 +45,7 @@ def begin(writer: Writer, collection_id: int, criteria: VerdictFilter) -> Starte
         "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s",
         {"collection": collection_id},
     )
-    parameters = {"collection": collection_id, "last": last} | _said(criteria.as_json())
+    parameters = {"collection": collection_id, "last": last} | _as_parameters(criteria.as_json())
     # Locked in order, as two such requests may meet.
     at_once = writer.execute(
         f"""
@@ -58,21 +58,22 @@ def begin(writer: Writer, collection_id: int, criteria: VerdictFilter) -> Starte
         """,
         parameters,
     )
-    left = writer.scalar(f"SELECT count(*) FROM feedback_event WHERE {_MATCHING}", parameters)
-    return StartedRevocation(last, at_once, left)
+    remaining = writer.scalar(f"SELECT count(*) FROM feedback_event WHERE {_MATCHING}", parameters)
+    return StartedRevocation(last, at_once, remaining)
 
 
-def following(reader: Reader, collection_id: int, said: Mapping[str, Any], after: int, limit: int) -> list[int]:
+def following(reader: Reader, collection_id: int, criteria: Mapping[str, Any], after: int, limit: int) -> list[int]:
     """The next verdicts after ``after`` that a job with this payload revokes, in order of acceptance."""
     rows = reader.rows(
         f"SELECT id FROM feedback_event WHERE {_MATCHING} AND id > %(after)s ORDER BY id LIMIT %(limit)s",
-        {"collection": collection_id, "last": said["last"], "after": after, "limit": limit} | _said(said),
+        {"collection": collection_id, "last": criteria["last"], "after": after, "limit": limit}
+        | _as_parameters(criteria),
     )
     return [row.id for row in rows]
 
 
-def _said(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: said.get(name) for name in ("judge", "from", "to")}
+def _as_parameters(criteria: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: criteria.get(name) for name in ("judge", "from", "to")}
 
 
 def _time(value: datetime | None) -> str | None:

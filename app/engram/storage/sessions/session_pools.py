@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, each
+from engram.storage.row_lookups import WANTED, join_each
 
 
 def relevance(
@@ -17,11 +17,11 @@ def relevance(
 
     None where none of them is there, or the collection has left the space that the vector is of.
     """
-    found = reader.scalar(
+    similarity = reader.scalar(
         f"""
-        SELECT -min(s.embedding <#> %(vector)s) FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
+        SELECT -min(s.embedding <#> %(vector)s) FROM {WANTED} {join_each("sentence s", "s.id = wanted.id")}
         WHERE (SELECT space FROM collection WHERE id = %(collection)s) = %(space)s
         """,
         {"collection": collection.id, "ids": list(sentences), "vector": vector, "space": collection.space},
     )
-    return None if found is None else float(found)
+    return None if similarity is None else float(similarity)

@@ -17,7 +17,7 @@ from engram.core.planning.session import Round
 from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOW, WANTED, each
+from engram.storage.row_lookups import NOW, WANTED, join_each
 from engram.storage.sessions import session_erasure
 
 ONE = "collection_id = %(collection)s AND id = %(session)s"
@@ -121,7 +121,7 @@ def add(
     llm_tokens: int | None,
     question: str,
     planner: str,
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     budget: Mapping[str, Any],
 ) -> None:
     """Begin a session; without a job it waits for rounds that are asked for, and counts as stopped."""
@@ -145,7 +145,7 @@ def add(
             "llm_tokens": llm_tokens,
             "question": question,
             "planner": planner,
-            "asked": Jsonb(dict(asked)),
+            "asked": Jsonb(dict(request)),
             "budget": Jsonb(dict(budget)),
         },
     )
@@ -177,7 +177,7 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
         f"""
         SELECT e.sentence_id, e.passage_id, s.text, e.round, e.query, e.gap, e.score
         FROM (SELECT * FROM session_evidence WHERE {OF} OFFSET 0) AS e
-        {each("sentence s", "s.id = e.sentence_id")} ORDER BY e.place
+        {join_each("sentence s", "s.id = e.sentence_id")} ORDER BY e.place
         """,
         {"collection": collection_id, "session": session},
     )
@@ -267,7 +267,7 @@ def _add_round(writer: Writer, collection_id: int, session: UUID, added: Round) 
     )
 
 
-def _add_evidence(writer: Writer, collection_id: int, session: UUID, found: Sequence[EvidenceRow]) -> None:
+def _add_evidence(writer: Writer, collection_id: int, session: UUID, evidence: Sequence[EvidenceRow]) -> None:
     writer.execute(
         f"""
         INSERT INTO session_evidence
@@ -283,12 +283,12 @@ def _add_evidence(writer: Writer, collection_id: int, session: UUID, found: Sequ
         {
             "collection": collection_id,
             "session": session,
-            "sentences": [one.sentence_id for one in found],
-            "passages": [one.passage_id for one in found],
-            "rounds": [one.round for one in found],
-            "queries": [one.query for one in found],
-            "gaps": [one.gap for one in found],
-            "scores": [one.score for one in found],
+            "sentences": [one.sentence_id for one in evidence],
+            "passages": [one.passage_id for one in evidence],
+            "rounds": [one.round for one in evidence],
+            "queries": [one.query for one in evidence],
+            "gaps": [one.gap for one in evidence],
+            "scores": [one.score for one in evidence],
         },
     )
 
@@ -305,11 +305,11 @@ def standing(writer: Writer, collection_id: int, passages: Sequence[int], senten
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    found = writer.scalar(
-        f"SELECT count(*) FROM {WANTED} {each('sentence s', 's.id = wanted.id')}",
+    row = writer.scalar(
+        f"SELECT count(*) FROM {WANTED} {join_each('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
-    return len(held) == len(set(passages)) and found == len(set(sentences))
+    return len(held) == len(set(passages)) and row == len(set(sentences))
 
 
 def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:

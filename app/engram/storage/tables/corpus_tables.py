@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, of, tenant
+from engram.storage.tables.table_base import metadata, now, parent_key, tenant
 
 collection = Table(
     "collection",
@@ -182,7 +182,7 @@ sentence = Table(
     Column("time_expression_id", BigInteger),
     Column("embedding", VECTOR(), nullable=False),
     PrimaryKeyConstraint("collection_id", "id"),
-    of("passage", "passage_id"),
+    parent_key("passage", "passage_id"),
     ForeignKeyConstraint(
         ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
     ),
@@ -214,8 +214,8 @@ entity_sentence = Table(
     Column("passage_id", BigInteger, nullable=False, comment="That of the sentence, so that none is looked up."),
     # Read from the index alone: which passages name an entity.
     PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id", postgresql_include=["passage_id"]),
-    of("entity", "entity_id"),
-    of("sentence", "sentence_id"),
+    parent_key("entity", "entity_id"),
+    parent_key("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id", "entity_id"),
     Index(None, "collection_id", "passage_id", "entity_id"),
     comment="M_ES of GAM-RAG, Eq. 1.",
@@ -278,10 +278,10 @@ spare_vector = Table(
     ),
     Column("embedding", VECTOR(), nullable=False),
     PrimaryKeyConstraint("collection_id", "id"),
-    of("passage", "passage_id"),
-    of("sentence", "sentence_id"),
-    of("entity", "entity_id"),
-    of("time_expression", "time_expression_id"),
+    parent_key("passage", "passage_id"),
+    parent_key("sentence", "sentence_id"),
+    parent_key("entity", "entity_id"),
+    parent_key("time_expression", "time_expression_id"),
     CheckConstraint("num_nonnulls(passage_id, sentence_id, entity_id, time_expression_id) <= 1", name="one"),
     CheckConstraint(
         "(digest IS NULL) = (num_nonnulls(sentence_id, entity_id, time_expression_id) = 1)", name="digest"

@@ -25,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-from engram.storage.tables.table_base import metadata, now, of, tenant
+from engram.storage.tables.table_base import metadata, now, parent_key, tenant
 
 
 def _owned() -> Column[int]:
@@ -198,7 +198,7 @@ fact_statement = Table(
     Column("text", Text, nullable=False),
     Column("origin_id", BigInteger, comment="The sentence that it repeats of another graph."),
     PrimaryKeyConstraint("collection_id", "id"),
-    of("fact_event", "event_id"),
+    parent_key("fact_event", "event_id"),
     Index(None, "collection_id", "event_id"),
     Index(
         "fact_statement_origin_idx", "collection_id", "origin_id", postgresql_where=text("origin_id IS NOT NULL")
@@ -223,9 +223,9 @@ fact_source = Table(
     Column("process_noise", Float(53), nullable=False),
     now("learned_at"),
     PrimaryKeyConstraint("collection_id", "id"),
-    of("fact", "fact_id"),
-    of("sentence", "sentence_id"),
-    of("fact_statement", "statement_id"),
+    parent_key("fact", "fact_id"),
+    parent_key("sentence", "sentence_id"),
+    parent_key("fact_statement", "statement_id"),
     Index("fact_source_fact_idx", "collection_id", "fact_id", "sentence_id", "statement_id", unique=True),
     Index(
         "fact_source_sentence_idx",
@@ -271,7 +271,7 @@ fact_audit = Table(
     Column("belief", Float(53), nullable=False, comment="After it."),
     Column("at", TIMESTAMP(timezone=True), nullable=False),
     PrimaryKeyConstraint("collection_id", "fact_id", "sequence"),
-    of("fact", "fact_id"),
+    parent_key("fact", "fact_id"),
     comment="One row for each thing said that moved a fact.",
 )
 

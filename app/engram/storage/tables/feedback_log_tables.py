@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, of, space, tenant
+from engram.storage.tables.table_base import metadata, now, parent_key, space, tenant
 
 judged_query = Table(
     "judged_query",
@@ -99,7 +99,7 @@ feedback_event = Table(
     Column("rounds", JSONB, comment="Of the session that it judges: features of each, and passages found by ids."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "principal", "idempotency_key"),
-    of("judged_query", "query_id"),
+    parent_key("judged_query", "query_id"),
     Index(None, "collection_id", "query_id"),
     Index(None, "collection_id", "question_id"),
     Index(None, "collection_id", "judge", "received_at"),
@@ -129,7 +129,7 @@ verdict_sentence = Table(
         comment="Probability that a rejected one was looked at, or that a likely one helped; null: 1.",
     ),
     PrimaryKeyConstraint("collection_id", "event_id", "sentence_id"),
-    of("feedback_event", "event_id"),
+    parent_key("feedback_event", "event_id"),
     CheckConstraint("role IN ('supported', 'missed', 'rejected', 'likely')", name="role"),
     CheckConstraint(
         "examined IS NULL OR (role IN ('rejected', 'likely') AND examined > 0 AND examined < 1)", name="examined"
@@ -145,7 +145,7 @@ verdict_passage = Table(
     Column("event_id", BigInteger, nullable=False),
     Column("passage_id", BigInteger, nullable=False),
     PrimaryKeyConstraint("collection_id", "event_id", "passage_id"),
-    of("feedback_event", "event_id"),
+    parent_key("feedback_event", "event_id"),
     comment="Passages that helped as a whole.",
 )
 
@@ -158,7 +158,7 @@ verdict_expansion = Table(
     Column("method", Text, nullable=False),
     Column("text", Text, nullable=False),
     PrimaryKeyConstraint("collection_id", "event_id", "place"),
-    of("feedback_event", "event_id"),
+    parent_key("feedback_event", "event_id"),
     comment="Query expansions that came with a verdict, in their order.",
 )
 
@@ -179,7 +179,7 @@ memory_audit = Table(
     Column("perplexity_after", Float(53), nullable=False),
     Column("process_noise", Float(53), nullable=False),
     PrimaryKeyConstraint("collection_id", "event_id", "sentence_id", "channel"),
-    of("feedback_event", "event_id"),
+    parent_key("feedback_event", "event_id"),
     Index(None, "collection_id", "sentence_id"),
     CheckConstraint("channel IN ('task', 'time', 'recall')", name="channel"),
     comment="One row per state an event moved. Rows outlive their sentence: the log is history.",
@@ -211,7 +211,7 @@ ranking_audit = Table(
         comment="Whether the verdict goes against what other judges said.",
     ),
     PrimaryKeyConstraint("collection_id", "event_id", "model"),
-    of("feedback_event", "event_id"),
+    parent_key("feedback_event", "event_id"),
     CheckConstraint("model IN ('enough', 'ranking', 'round')", name="model"),
     comment="What each event added to the weights of ranking and of what is enough.",
 )

@@ -22,10 +22,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, of, tenant
+from engram.storage.tables.table_base import metadata, now, parent_key, tenant
 
 
-def _pulled() -> Column[object]:
+def _gain_budget() -> Column[object]:
     return Column(
         "pulled",
         JSONB,
@@ -45,10 +45,10 @@ sentence_memory = Table(
     Column("perplexity", Float(53), nullable=False),
     Column("update_count", Integer, nullable=False),
     Column("time_expression_id", BigInteger, comment="Of a time memory: what it began as."),
-    _pulled(),
+    _gain_budget(),
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
-    of("sentence", "sentence_id"),
+    parent_key("sentence", "sentence_id"),
     # No cascade: the expression stays as long as a memory that began as it.
     ForeignKeyConstraint(
         ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
@@ -89,7 +89,7 @@ question_support = Table(
     Column("perplexity", Float(53), nullable=False),
     Column("update_count", Integer, nullable=False),
     Column("complete", Boolean, nullable=False, comment="Whether the last verdict claimed to name all evidence."),
-    _pulled(),
+    _gain_budget(),
     Column(
         "said",
         JSONB,
@@ -98,8 +98,8 @@ question_support = Table(
         comment="Judges and their last words, 1 supported, 0 rejected, in the order in which they first spoke.",
     ),
     PrimaryKeyConstraint("collection_id", "question_id", "sentence_id"),
-    of("question", "question_id"),
-    of("sentence", "sentence_id"),
+    parent_key("question", "question_id"),
+    parent_key("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id"),
     CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
     postgresql_with={"fillfactor": "70"},

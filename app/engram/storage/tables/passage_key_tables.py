@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, of, tenant
+from engram.storage.tables.table_base import metadata, now, parent_key, tenant
 
 
 def _owned() -> Column[int]:
@@ -76,7 +76,7 @@ key_evidence = Table(
     Column("strength", Float(53), nullable=False, comment="λ its gains were taken with."),
     Column("generation", BigInteger, comment="The evolution that took it in; null while it waits."),
     PrimaryKeyConstraint("collection_id", "event_id"),
-    of("feedback_event", "event_id"),
+    parent_key("feedback_event", "event_id"),
     Index("key_evidence_waiting_idx", "collection_id", "event_id", postgresql_where=text("generation IS NULL")),
     CheckConstraint("gate IN ('retrieval', 'generation', 'none')", name="gate"),
     comment="One row per event that carried expansions.",
@@ -92,9 +92,9 @@ key_credit = Table(
     Column("gain", Float(53), nullable=False, comment="Δ of ERM, Eq. 5."),
     Column("weight", Float(53), nullable=False, comment="w of ERM, Eq. 6; 0 where the gain is not positive."),
     PrimaryKeyConstraint("collection_id", "event_id", "passage_id", "unit_id"),
-    of("key_evidence", "event_id", references="event_id"),
-    of("passage", "passage_id"),
-    of("expansion_unit", "unit_id"),
+    parent_key("key_evidence", "event_id", references="event_id"),
+    parent_key("passage", "passage_id"),
+    parent_key("expansion_unit", "unit_id"),
     Index(None, "collection_id", "passage_id", "unit_id", "event_id"),
     Index(None, "collection_id", "unit_id", "event_id"),
     CheckConstraint("weight BETWEEN 0 AND 1", name="weight"),
@@ -109,8 +109,8 @@ expansion_memory = Table(
     Column("unit_id", BigInteger, nullable=False),
     Column("score", Float(53), nullable=False, comment="s of ERM, Eq. 7."),
     PrimaryKeyConstraint("collection_id", "passage_id", "unit_id"),
-    of("passage", "passage_id"),
-    of("expansion_unit", "unit_id"),
+    parent_key("passage", "passage_id"),
+    parent_key("expansion_unit", "unit_id"),
     Index(None, "collection_id", "unit_id"),
     CheckConstraint("score > 0", name="score"),
     postgresql_with={"fillfactor": "70"},
@@ -128,7 +128,7 @@ passage_key = Table(
     Column("scores", ARRAY(Float(53)), nullable=False),
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "passage_id"),
-    of("passage", "passage_id"),
+    parent_key("passage", "passage_id"),
     postgresql_with={"fillfactor": "70"},
     comment="Evolved keys as they are searched; a passage without a row has its base key.",
 )
@@ -143,7 +143,7 @@ evolved_posting = Table(
     Column("frequency", REAL, nullable=False, comment="How often the evolved key has it."),
     Column("length", REAL, nullable=False, comment="The passage's length in terms, by its base key."),
     PrimaryKeyConstraint("collection_id", "term", "passage_id", postgresql_include=["base", "frequency", "length"]),
-    of("passage", "passage_id"),
+    parent_key("passage", "passage_id"),
     Index(None, "collection_id", "passage_id"),
     CheckConstraint("frequency > base AND base >= 0", name="frequency"),
     comment="Terms that evolution added to lexical keys; what base keys hold stays in lexical_posting.",
@@ -180,8 +180,8 @@ staged_key = Table(
     Column("content_hash", LargeBinary, nullable=False),
     Column("embedding", VECTOR(), nullable=False),
     PrimaryKeyConstraint("collection_id", "job_id", "passage_id"),
-    of("job", "job_id"),
-    of("passage", "passage_id"),
+    parent_key("job", "job_id"),
+    parent_key("passage", "passage_id"),
     Index(None, "collection_id", "passage_id"),
     comment="Base keys of a re-key job, until all are there and take the old ones' place.",
 )

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, now, of, tenant
+from engram.storage.tables.table_base import metadata, now, parent_key, tenant
 
 session = Table(
     "session",
@@ -73,7 +73,7 @@ session_round = Table(
     Column("warnings", JSONB, nullable=False, server_default=text("'[]'")),
     now("created_at"),
     PrimaryKeyConstraint("collection_id", "session_id", "number"),
-    of("session", "session_id"),
+    parent_key("session", "session_id"),
 )
 
 session_passage = Table(
@@ -84,7 +84,7 @@ session_passage = Table(
     Column("passage_id", BigInteger, nullable=False),
     Column("round", SmallInteger, nullable=False, comment="That read it first."),
     PrimaryKeyConstraint("collection_id", "session_id", "passage_id"),
-    of("session", "session_id"),
+    parent_key("session", "session_id"),
     Index("session_passage_read_idx", "collection_id", "passage_id"),
     comment="Which passages a session has read: what it made of them goes with any of them.",
 )
@@ -102,6 +102,6 @@ session_evidence = Table(
     Column("gap", Text),
     Column("score", REAL),
     PrimaryKeyConstraint("collection_id", "session_id", "sentence_id"),
-    of("session", "session_id"),
+    parent_key("session", "session_id"),
     comment="The evidence pool: sentences by id, so that a text that is deleted is in no pool.",
 )

@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.table_base import metadata, of, tenant
+from engram.storage.tables.table_base import metadata, parent_key, tenant
 
 ingest_line = Table(
     "ingest_line",
@@ -13,7 +13,7 @@ ingest_line = Table(
     Column("line", BigInteger, nullable=False),
     Column("passage", JSONB, nullable=False),
     PrimaryKeyConstraint("collection_id", "job_id", "line"),
-    of("job", "job_id"),
+    parent_key("job", "job_id"),
     comment="Accepted and not yet ingested; a line leaves in the transaction that ingests it.",
 )
 
@@ -25,5 +25,5 @@ ingest_error = Table(
     Column("line", BigInteger, nullable=False),
     Column("reason", Text, nullable=False),
     PrimaryKeyConstraint("collection_id", "job_id", "line"),
-    of("job", "job_id"),
+    parent_key("job", "job_id"),
 )

@@ -40,7 +40,7 @@ def now(name: str) -> Column[object]:
     return Column(name, TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
 
 
-def of(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstraint:
+def parent_key(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstraint:
     return ForeignKeyConstraint(
         ["collection_id", *columns], [f"{parent}.collection_id", f"{parent}.{references}"], ondelete="CASCADE"
     )
