@@ -24,7 +24,7 @@ from engram.services.retrieval.passage_key_cache import Known
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import LearnedWeights
-from engram.storage.retrieval import likeness, passage_candidates, passages_by_key
+from engram.storage.retrieval import passage_candidates, passages_by_key
 from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 TITLES = 20_000
@@ -258,18 +258,11 @@ def _first_look(
     for passage, names in zip(ids, titles, strict=True):
         for name in names:
             called.setdefault(name, []).append(passage)
-    of_titles, of_sentences = None, None
-    if plan.collection.corpus_kind == "general" and ids:
-        like = likeness.find(reader, plan.focus, found.ids, [names[0] if names else None for names in titles])
-        of_titles = dict(zip(ids, np.maximum(like.titles, found.similarity).tolist(), strict=True))
-        of_sentences = dict(zip(ids, like.sentences.tolist(), strict=True))
     _, features = passage_scores.passage_features(
         dict(zip(ids, found.similarity.tolist(), strict=True)),
         dict(zip(ids, (found.words.score / length).tolist(), strict=True)),
         passages_by_key.timely_passages(reader, plan.focus, ids),
         [merged(_reach(hop, called), standing or {}) for hop in walk.hops],
-        title_similarity=of_titles,
-        best_sentence=of_sentences,
     )
     return features
 
