@@ -76,7 +76,10 @@ def test_a_trace_says_which_verdicts_did_what(
         lines[first],
     )
     assert recalled
-    assert re.fullmatch(rf"     \{recalled[1]} {by} \(recall \{recalled[1]}\)", lines[first + 1])
+    moved = re.fullmatch(rf"     (\+\d\.\d{{3}}) {by} \(recall \+\d\.\d{{3}}\)", lines[first + 1])
+    assert moved
+    # The river's sentence is recalled as well, and so stands among those that the hop reached.
+    assert float(moved[1]) == pytest.approx(float(recalled[1]), abs=0.05)
     made = [line for line in lines[first:] if line.startswith("     features: ")]
     assert re.fullmatch(r"     features: (\w+ [+-]\d+\.\d{3}, ){6}\d+ more [+-]\d+\.\d{3}", made[0])
     score = float(lines[first].partition("; score ")[2].partition(",")[0])
