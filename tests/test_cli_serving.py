@@ -23,18 +23,20 @@ def write(path: Path, value: Any) -> str:
 
 
 def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) -> None:
-    fresh, kind = shown(cli, curie)
+    fresh, kind, facts = shown(cli, curie)
     assert re.fullmatch(rf"{curie}: 5 passages, 9 sentences, \d+ entities; live", fresh)
     assert re.fullmatch(
         r"     ranked as encyclopedic, by its titles \(\d+% of passages titled after their subject\)", kind
     )
-    shadow, _ = shown(cli, curie, "--shadow")
+    assert facts == "     facts are read from passages about their title"
+    shadow, *_ = shown(cli, curie, "--shadow")
     assert shadow == fresh.removesuffix("live") + "in shadow: it learns, and serves without memory"
     experiment = write(tmp_path / "arms.json", ARMS)
     exploration = "     explores in 2.50% of queries, last positions: 3, seed 7"
     expected = [
         shadow,
         kind,
+        facts,
         "     arm off: 50%, memory off, profile default, strategy graph",
         "     arm read: 50%, memory read, profile default, strategy graph",
         exploration,
@@ -43,7 +45,7 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
     assert shown(cli, curie, *options) == expected
     assert shown(cli, curie) == expected
     assert shown(cli, curie, "--slots", "1")[-1] == exploration.replace("3,", "1,")
-    assert shown(cli, curie, "--no-experiment", "--no-exploration", "--live") == [fresh, kind]
+    assert shown(cli, curie, "--no-experiment", "--no-exploration", "--live") == [fresh, kind, facts]
     assert shown(cli, curie, "--corpus-kind", "general")[1] == "     ranked as general, as set"
     assert shown(cli, curie, "--corpus-kind", "auto")[1] == kind
     as_json = json.loads("\n".join(shown(cli, curie, "--json")))

@@ -17,15 +17,15 @@ from tests.support.processes import free_port
 
 DRIVER = """
 import json, sys
-from app import local, supervision
 from engram.config.settings import Settings
+from engram.runtime import launcher, supervisor
 
 role = json.loads(sys.argv[1])
-local.PORT_PATIENCE_SECONDS = 0.0
-local.STOP_PATIENCE_SECONDS = role.pop("stop_patience", 20.0)
-supervision.BACKOFF_SECONDS = 0.01
-commands = local.Commands(**{name: (sys.executable, "-c", text) for name, text in role.items()})
-sys.exit(local.run(Settings(), sample="--sample" in sys.argv, commands=commands))
+launcher.PORT_PATIENCE_SECONDS = 0.0
+launcher.STOP_PATIENCE_SECONDS = role.pop("stop_patience", 20.0)
+supervisor.BACKOFF_SECONDS = 0.01
+commands = launcher.Commands(**{name: (sys.executable, "-c", text) for name, text in role.items()})
+sys.exit(launcher.run(Settings(), sample="--sample" in sys.argv, commands=commands))
 """
 
 NOTE = """

@@ -8,7 +8,7 @@ import pytest
 
 FAILING = """
 import structlog, sys
-from app import logs
+from engram.telemetry import logs
 
 logs.configure(sys.argv[1], "INFO")
 secret = "open-" + "sesame"

@@ -33,39 +33,39 @@ FUNCTIONS = 180
 """Of the storage layer that are run, at least: so many that none is left out by mistake."""
 # Everything else looks up what it needs, whatever the planner knows.
 WHOLE_COLLECTIONS = {
-    "removal.remove_piece": "a collection goes with all that is in it",
-    "removal.has_rows": "a collection goes with all that is in it",
-    "removal.end": "a collection goes with all that is in it",
+    "collection_deletion.remove_piece": "a collection goes with all that is in it",
+    "collection_deletion.has_rows": "a collection goes with all that is in it",
+    "collection_deletion.end": "a collection goes with all that is in it",
     "learned.<dictcomp>": "all that was learned is forgotten",
-    "spare_vectors.forget_texts": "all that was learned is forgotten",
-    "erasure.forget_in_copy": "a copy of a log is made of all of it",
-    "hops.all_sentences": "a question that names nothing may be about any sentence",
-    "keyed.nearest_passages": "exact search: a collection without a vector index is small",
-    "keyed._nearest_to_each": "exact search, as well",
-    "keyed.all_keys": "a process keeps them all",
+    "staged_embeddings.forget_texts": "all that was learned is forgotten",
+    "session_erasure.forget_in_copy": "a copy of a log is made of all of it",
+    "graph_hops.all_sentences": "a question that names nothing may be about any sentence",
+    "passages_by_key.nearest_passages": "exact search: a collection without a vector index is small",
+    "passages_by_key._nearest_to_each": "exact search, as well",
+    "passages_by_key.all_keys": "a process keeps them all",
     "passages.sample": "a sample is drawn from all passages, once an ingest",
     "kinds.keep": "any belief about weights tells that verdicts taught something; they are few",
     "kinds.unmeasured": "any belief about weights tells that verdicts taught something; they are few",
-    "candidates.find": "exact search, as well",
-    "experience.recall": "exact search, as well",
-    "opening.read": "exact search, as well",
-    "influence.near_questions": "exact search, as well",
-    "influence.latest_terms": "the terms of weights are explained by the latest of all",
-    "history.terms": "a sum of weights is made of all terms",
-    "history.term_sums": "a sum of weights is made of all terms",
-    "outcomes.beliefs": "a verification asks for all beliefs",
-    "outcomes.left_behind": "a verification looks for what should not be there",
+    "passage_candidates.find": "exact search, as well",
+    "question_supports.recall": "exact search, as well",
+    "walk_opening.read": "exact search, as well",
+    "influence_rows.near_questions": "exact search, as well",
+    "influence_rows.latest_terms": "the terms of weights are explained by the latest of all",
+    "replay_history.terms": "a sum of weights is made of all terms",
+    "replay_history.term_sums": "a sum of weights is made of all terms",
+    "stored_outcomes.beliefs": "a verification asks for all beliefs",
+    "stored_outcomes.left_behind": "a verification looks for what should not be there",
     "revocations.begin": "a job revokes all verdicts that match",
-    "generations.go_to": "evolutions are few, and a rollback says of each whether it counts",
-    "generations.open_next": "evolutions are few, and the next one has the next number",
-    "generations.page": "evolutions are few, and listed",
-    "generations.touched": "a rollback looks for what the evolutions took in",
+    "key_generations.go_to": "evolutions are few, and a rollback says of each whether it counts",
+    "key_generations.open_next": "evolutions are few, and the next one has the next number",
+    "key_generations.page": "evolutions are few, and listed",
+    "key_generations.touched": "a rollback looks for what the evolutions took in",
     "evolved_keys.due": "one row a collection says whether an evolution is due",
     "staged_keys.unstaged": "a re-key job goes through all passages",
     "staged_keys.count": "what a re-key job staged is as much as there are passages",
     "staged_keys.let_go": "what a re-key job staged is as much as there are passages",
-    "joins.stored": "a verification asks for all entities that stand for another one",
-    "joins.counted": "a verification asks for all joins that count",
+    "joined_entities.stored": "a verification asks for all entities that stand for another one",
+    "joined_entities.counted": "a verification asks for all joins that count",
     "copied_facts.copy": "a copy",
     "copied_log.copy_generations": "a copy",
     "copied_log.count_generations": "a copy",
@@ -74,25 +74,25 @@ WHOLE_COLLECTIONS = {
     "copied_log.has_keys": "a copy",
     "copied_log.learned": "a copy",
     "copied_log._count": "a copy",
-    "copies.census": "a copy",
-    "copies.open_copy": "a copy",
-    "copies.settle_counts": "a copy",
+    "collection_copies.census": "a copy",
+    "collection_copies.open_copy": "a copy",
+    "collection_copies.settle_counts": "a copy",
 }
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
-    "keyed._nearest_to_each": "for each of the verdicts that are applied together",
+    "passages_by_key._nearest_to_each": "for each of the verdicts that are applied together",
     "copied_facts.copy": "merges of entities are few",
     "copied_log.settle_restored": "evolutions are few",
-    "copies.census": "for the one row of the collection",
+    "collection_copies.census": "for the one row of the collection",
 }
 # While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
 SMALL_TABLES = {
-    "memories.withdraw", "graph._set_links", "weights.contest", "weights.recount", "copied_log.settle_restored",
-    "experience.replace_supports",
+    "sentence_memories.withdraw", "fact_graph._set_links", "learned_weights.contest", "learned_weights.recount", "copied_log.settle_restored",
+    "question_supports.replace_supports",
 }  # fmt: skip
 # Pages in the order of ids: where a table seems to hold little, all that follows is read and sorted.
 PAGES = {
-    "copied_log.events", "feedback.page", "outcomes.events", "outcomes.question_ids", "revocations.following",
+    "copied_log.events", "feedback_events.page", "stored_outcomes.events", "stored_outcomes.question_ids", "revocations.following",
 }  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def _watched(servers: Servers, settings: Settings, application: Application) -> 
     kept = patch.multiple(passage_key_cache, LEAST_PASSAGES=1, ASKED=KEPT_AFTER)
     with application_on(servers, settings, application) as apart, watched() as watch, capture_logs(), kept:
         workload.run(apart, "fresh")
-    assert "keyed.all_keys" in watch.runs
+    assert "passages_by_key.all_keys" in watch.runs
     assert len(watch.runs) > FUNCTIONS
     return watch
 

@@ -8,9 +8,9 @@ from engram.core.ranking.corpus_kind import (
     NAMING_SHARE,
     KindMeasure,
     is_name,
-    is_titled_after_subject,
     question_share,
     title_share,
+    uses_name,
 )
 
 
@@ -45,9 +45,12 @@ def test_headings_and_questions_are_not_names(title: str) -> None:
     assert not is_name(title)
 
 
-def test_a_title_counts_only_if_the_text_uses_it() -> None:
-    assert is_titled_after_subject("Enceladus", "Enceladus is a moon of Saturn.")
-    assert not is_titled_after_subject("Company Handbook", "Clara Voss was born in Graz.")
+def test_a_title_counts_only_if_the_text_uses_its_last_name() -> None:
+    assert uses_name("Enceladus", "Enceladus is a moon of Saturn.")
+    assert uses_name("William Herschel", "In 1781 Herschel saw a new planet.")
+    assert not uses_name("Company Handbook", "Clara Voss was born in Graz.")
+    assert not uses_name("Remote Work", "Remote work is agreed with the team.")
+    assert not uses_name("Work", "Workers meet on Monday.")
 
 
 def test_the_share_counts_untitled_passages_as_well() -> None:
@@ -55,10 +58,18 @@ def test_the_share_counts_untitled_passages_as_well() -> None:
         ("Enceladus", "Enceladus is a moon."),
         (None, "A moon."),
         ("How to pay", "How to pay"),
-        ("Bath", "In Bath."),
+        ("Bath", "A town on the Avon."),
     ]
-    assert title_share(passages) == 2 / 4
+    assert title_share(passages) == 1 / 4
     assert title_share([]) is None
+
+
+def test_a_page_counts_with_all_its_paragraphs_if_one_uses_the_name() -> None:
+    page = [
+        ("William Herschel", text)
+        for text in ("Herschel was an organist.", "He moved to Bath.", "He died in 1822.")
+    ]
+    assert title_share([*page, ("Getting Started", "To begin, install it.")]) == 3 / 4
 
 
 def test_half_of_the_passages_make_an_encyclopedia() -> None:

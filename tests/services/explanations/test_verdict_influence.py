@@ -197,7 +197,7 @@ def test_lists_are_cut_and_say_so(application: Application, curie: str, monkeypa
     assert shown(cut)["curie"].influences[0] == best
 
 
-@pytest.mark.parametrize("bound", ["influence.LEFT_OUT", "left_out.LOADED"])
+@pytest.mark.parametrize("bound", ["verdict_influence.LEFT_OUT", "counterfactual_states.LOADED"])
 def test_where_the_log_is_too_long_nothing_is_guessed(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:

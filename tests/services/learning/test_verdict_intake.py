@@ -49,7 +49,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(sum(one is not None for one in found))
         return found
 
-    monkeypatch.setattr("engram.services.learning.verdict_intake.intake.accept", noted)
+    monkeypatch.setattr("engram.services.learning.verdict_intake.event_intake.accept", noted)
     return sizes
 
 

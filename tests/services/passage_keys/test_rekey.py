@@ -63,7 +63,7 @@ def worker(
     how: dict[str, Any] = {"batch_size": batch_size, "rebase": rebase}
     return runner(
         application,
-        ingest=IndexService(application.database, encoder, application.language, **how),
+        ingest=IndexService(application.database, encoder, application.language, application.kinds, **how),
         rekey=RekeyService(application.database, encoder, **how),
     )
 

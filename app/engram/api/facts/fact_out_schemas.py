@@ -110,7 +110,7 @@ class FactDetail(FactOut):
     history: list[FactCauseOut]
 
     @classmethod
-    def view(cls, view: FactView) -> "FactDetail":
+    def from_view(cls, view: FactView) -> "FactDetail":
         """As the wire has it."""
         return cls(
             **FactOut.from_service(view.fact).model_dump(),
