@@ -142,8 +142,8 @@ class TestABatchOfVerdicts:
 PLANNED = 1 + 3 + 2 + 1
 """A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
 WRITTEN = 23
-MEASURED = 2
-"""The sample of titles that tells the kind of the corpus, and its record."""
+MEASURED = 5
+"""The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
 ENDED = 2
 NAMED = 1 + 2 + 1
 """Where names wait, the first of them and their embeddings, the next: there are none."""

@@ -15,7 +15,7 @@ import engram
 from engram.context.errors import ConfigurationError
 from engram.runtime.container import Application
 from engram.storage import citus_distribution
-from engram.storage.row_lookups import of_one_node, rows_of_ids
+from engram.storage.row_lookups import id_rows, of_one_node
 from tests.conftest import CITUS
 
 REFERENCE, LOCAL = set(citus_distribution.REFERENCE), set(citus_distribution.LOCAL)
@@ -165,7 +165,7 @@ def test_foreign_keys_are_expected_as_they_are_put_on_again() -> None:
 
 
 def test_a_look_up_names_the_collection_at_each_of_its_tables() -> None:
-    statement = f"SELECT s.id FROM {rows_of_ids('ids')} JOIN sentence s ON s.collection_id = wanted.collection_id"
+    statement = f"SELECT s.id FROM {id_rows('ids')} JOIN sentence s ON s.collection_id = wanted.collection_id"
     assert of_one_node(statement).endswith(
         "ON s.collection_id = %(collection)s::bigint AND wanted.collection_id = %(collection)s::bigint"
     )

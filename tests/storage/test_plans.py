@@ -36,7 +36,7 @@ WHOLE_COLLECTIONS = {
     "collection_deletion.remove_piece": "a collection goes with all that is in it",
     "collection_deletion.has_rows": "a collection goes with all that is in it",
     "collection_deletion.end": "a collection goes with all that is in it",
-    "learned.<dictcomp>": "all that was learned is forgotten",
+    "learned_state.<dictcomp>": "all that was learned is forgotten",
     "staged_embeddings.forget_texts": "all that was learned is forgotten",
     "session_erasure.forget_in_copy": "a copy of a log is made of all of it",
     "graph_hops.all_sentences": "a question that names nothing may be about any sentence",
@@ -44,6 +44,7 @@ WHOLE_COLLECTIONS = {
     "passages_by_key._nearest_to_each": "exact search, as well",
     "passages_by_key.all_keys": "a process keeps them all",
     "passages.sample": "a sample is drawn from all passages, once an ingest",
+    "kinds.best_candidates": "the latest queries, up to a limit, once an ingest",
     "kinds.keep": "any belief about weights tells that verdicts taught something; they are few",
     "kinds.unmeasured": "any belief about weights tells that verdicts taught something; they are few",
     "passage_candidates.find": "exact search, as well",
@@ -87,12 +88,14 @@ REPEATED = {
 }
 # While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
 SMALL_TABLES = {
-    "sentence_memories.withdraw", "fact_graph._set_links", "learned_weights.contest", "learned_weights.recount", "copied_log.settle_restored",
+    "sentence_memories.withdraw", "graph_writer._set_links", "learned_weights.contest", "learned_weights.recount",
+    "copied_log.settle_restored",
     "question_supports.replace_supports",
 }  # fmt: skip
 # Pages in the order of ids: where a table seems to hold little, all that follows is read and sorted.
 PAGES = {
-    "copied_log.events", "feedback_events.page", "stored_outcomes.events", "stored_outcomes.question_ids", "revocations.following",
+    "copied_log.events", "feedback_events.page", "stored_outcomes.events", "stored_outcomes.question_ids",
+    "revocations.following",
 }  # fmt: skip
 
 

@@ -32,8 +32,14 @@ GONE = range(2**40, 2**40 + 6)
 """Passages that an episode ranked and that were deleted since."""
 
 
-def stream(application: Application, collection: str, count: int, seed: int) -> list[int]:
-    """Events that wait, on few questions, sentences, passages and units, so that most of them overlap."""
+def stream(
+    application: Application, collection: str, count: int, seed: int, *, whole_passages: bool = True
+) -> list[int]:
+    """Events that wait, on few questions, sentences, passages and units, so that most of them overlap.
+
+    Args:
+        whole_passages: whether each supports a passage as a whole as well.
+    """
     draw = random.Random(seed)
     everything = state.all_sentences(application, collection)
     passages = state.passages(application, collection)
@@ -50,7 +56,8 @@ def stream(application: Application, collection: str, count: int, seed: int) -> 
         )
         for number, (question, time) in enumerate(QUESTIONS)
     ]
-    return [_judged(application, collection, draw, asked, everything, sorted(passages)) for _ in range(count)]
+    supportable = sorted(passages) if whole_passages else []
+    return [_judged(application, collection, draw, asked, everything, supportable) for _ in range(count)]
 
 
 def _judged(
@@ -71,7 +78,7 @@ def _judged(
         partial=draw.random() < 0.5,
         confidence=draw.choice([1.0, 0.8, 0.3]),
         retrieval_success=draw.choice([None, None, True, False]),
-        supporting_passages=tuple(draw.sample(passages, 1)),
+        supporting_passages=tuple(draw.sample(passages, min(1, len(passages)))),
         expansions=tuple(Expansion(method, text) for method, text in brought),
     )
     return receipt.event.id

@@ -59,7 +59,8 @@ def check_sessions(
             evidence_count = len(one.question.evidence)
             say(f"{one.question.id} ({one.question.half}, {one.question.kind}): {one.question.text}")
             say(
-                f"    {mark}: {one.stop}; query {one.query}/{evidence_count}, session {one.session}/{evidence_count}, read {one.read}/{evidence_count}"
+                f"    {mark}: {one.stop}; query {one.query}/{evidence_count}, "
+                f"session {one.session}/{evidence_count}, read {one.read}/{evidence_count}"
             )
             for text in one.queries[1:]:
                 say(f"    asked: {text}")

@@ -92,7 +92,8 @@ def key(
         return
     if document["evolved"]:
         say(
-            f"{passage}: evolved, as of generation {document['key_generation']}; moved by {document['displacement']:.3f} "
+            f"{passage}: evolved, as of generation {document['key_generation']}; "
+            f"moved by {document['displacement']:.3f} "
             f"of at most {document['displacement_bound']:.3f} from its base key ({document['key_building']}), "
             f"cosine {document['cosine']:.3f}"
         )

@@ -32,7 +32,7 @@ class Notices:
             log.warning("change of access keys not told; it counts when they are looked up next", error=str(error))
 
     def listen(self, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Call ``on_change`` from a thread at each notice, and whenever one may have been missed; what ends that."""
+        """Call ``on_change`` from a thread at each notice and after a gap; return a function that ends it."""
         over = threading.Event()
 
         def follow() -> None:

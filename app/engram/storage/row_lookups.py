@@ -2,8 +2,8 @@
 
 The planner knows from statistics how large collections are, which tell nothing of one that came since: it takes
 that for empty, and reads it from end to end where a few rows are to be looked up, in the worst case for each row of
-something else. So the form of a statement says how it is carried out. Ids come as rows (``rows_of_ids``), and what
-belongs to each is looked up in a sub-select of its own (``join_each``) that OFFSET 0 keeps from being merged into the
+something else. So the form of a statement says how it is carried out. Ids come as rows (``id_rows``), and what
+belongs to each is looked up in a sub-select of its own (``lookup``) that OFFSET 0 keeps from being merged into the
 statement: no order of joins is left to choose. Hundreds of rows are looked up together instead (``join_once``): one
 by one would be most of what such a statement costs. The choice of the index is left, and is made without regard to
 which collection is asked for: see ``database`` and the migrations.
@@ -23,10 +23,10 @@ THERE = "going_since IS NULL"
 _EQUAL = re.compile(r"\b((?:\w+\.)?collection_id) = (\w+\.collection_id)\b")
 
 
-def rows_of_ids(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
+def id_rows(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
     """The parameter, an array of ``kind``, as rows ``wanted(collection_id, id)``, each once.
 
-    Rows to be changed or removed cannot be looked up by ``join_each``. Joined to these by both columns they are found
+    Rows to be changed or removed cannot be looked up by ``lookup``. Joined to these by both columns they are found
     one by one as well: no condition on their table alone leads to a collection as a whole.
     """
     columns = f"{collection}::bigint AS collection_id, unnest(%({parameter})s::{kind}[]) AS id"
@@ -35,7 +35,7 @@ def rows_of_ids(parameter: str, kind: str = "bigint", *, collection: str = "%(co
 
 NOW = "(SELECT now() AS moment) AS clock"
 """The moment as a column: for a CASE, into which Citus lets no function whose value is not for ever the same."""
-WANTED = rows_of_ids("ids")
+WANTED = id_rows("ids")
 
 
 @cache
@@ -50,12 +50,12 @@ def of_one_node(statement: str) -> str:
     return _EQUAL.sub(r"\1 = %(collection)s::bigint AND \2 = %(collection)s::bigint", statement)
 
 
-def selected_rows(rows: str, *, collection: str = "%(collection)s") -> str:
+def new_rows(rows: str, *, collection: str = "%(collection)s") -> str:
     """Rows that parameters give as ``new``, the collection's id before their columns, to change others by."""
     return f"(SELECT {collection}::bigint AS collection_id, * FROM {rows} OFFSET 0) AS new"
 
 
-def join_each(table: str, condition: str, *, outer: bool = False, collection: str = "%(collection)s") -> str:
+def lookup(table: str, condition: str, *, outer: bool = False, collection: str = "%(collection)s") -> str:
     """Join to each row before it those rows of the collection that meet the condition, found by an index.
 
     Args:

@@ -6,10 +6,10 @@ titles are headings or absent, and ranking weights that trust titles do harm. So
 its own.
 
 Two shares tell the kinds apart. Titles tell before anybody asked: the share of passages that are titled after
-what they describe is .75 (MuSiQue) to .92 (2WikiMultihopQA) in encyclopedias, .43 in a mixed corpus of manuals, forum
-posts and encyclopedia pages (MT-RAG), and .06 at most in documentation, FAQ pages, papers and forums. Questions tell
-better: the share of them with a candidate titled after something that they name is .62 to .96 in encyclopedias and
-.05 at most elsewhere.
+what they describe is .75 (MuSiQue) to .92 (2WikiMultihopQA) in encyclopedias, .43 in a mixed corpus of manuals,
+forum posts and encyclopedia pages (MT-RAG), and .06 at most in documentation, FAQ pages, papers and forums.
+Questions tell better: the share of them with a candidate titled after something that they name is .62 to .96 in
+encyclopedias and .05 at most elsewhere.
 """
 
 import re
@@ -51,8 +51,8 @@ def is_name(title: str) -> bool:
 def uses_name(title: str, text: str) -> bool:
     """Tell whether a text uses the last capitalised word of a name, such as a person's surname.
 
-    A paragraph on William Herschel may call him Herschel. A heading like "Remote Work" is not used like that: the text
-    below it speaks of remote work.
+    A paragraph on William Herschel may call him Herschel. A heading like "Remote Work" is not used like that: the
+    text below it speaks of remote work.
 
     Args:
         title: without a disambiguation: "Mercury" for "Mercury (planet)".

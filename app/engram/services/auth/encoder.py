@@ -81,7 +81,8 @@ class Encoder:
         embedder = self._all.get(encoder.fingerprint)
         if embedder is None:
             raise EmbeddingSpaceMismatchError(
-                f"{purpose}, but this process runs {self._running()}. Run the first for it (ENGRAM_EMBEDDING_MODEL, "
+                f"{purpose}, but this process runs {self._running()}. "
+                "Run the first for it (ENGRAM_EMBEDDING_MODEL, "
                 "ENGRAM_EMBEDDING_ALSO), or ingest its passages into a new collection."
             )
         return embedder

@@ -79,7 +79,7 @@ class Work:
         stage: str | None = None,
         keep_result: bool = True,
     ) -> None:
-        """Say how many of so many are done with; ``keep_result``: should this try fail, the next one goes on from there.
+        """Report how many are done; with ``keep_result`` the next try goes on from here if this one fails.
 
         Raises:
             ClaimLostError: the job is not ours any more.

@@ -198,9 +198,7 @@ class DoctorService:
             foreign_collections = collections.of_other_encoders(reader, self._encoder().fingerprints, 4)
         if foreign_collections:
             named = ", ".join(f"{other.name} ({other.encoder_model})" for other in foreign_collections[:3])
-            yield CheckResult(
-                "encoder", "warning", f"{run.model}; of foreign_collections: {named}", "run those for them"
-            )
+            yield CheckResult("encoder", "warning", f"{run.model}; of others: {named}", "run those for them")
         else:
             yield CheckResult("encoder", "ok", f"{run.model}, {run.fingerprint[:12]}")
 

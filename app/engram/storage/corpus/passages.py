@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from engram.storage.column_parameters import integers, received, vectors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 Vector = NDArray[np.float32]
 
@@ -56,7 +56,7 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
     rows = reader.rows(
         f"""
         SELECT p.external_id, p.id, p.content_hash
-        FROM {rows_of_ids("ids", "text")} {join_each("passage p", "p.external_id = wanted.id")}
+        FROM {id_rows("ids", "text")} {lookup("passage p", "p.external_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(external_ids)},
     )
@@ -68,7 +68,7 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
     rows = reader.rows(
         f"""
         SELECT p.id, p.external_id, p.title, p.text, p.metadata
-        FROM {WANTED} {join_each("passage p", "p.id = wanted.id")}
+        FROM {WANTED} {lookup("passage p", "p.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(passages)},
     )
@@ -108,7 +108,8 @@ def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) 
         return []
     rows = reader.rows(
         f"""
-        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {join_each("sentence s", "s.passage_id = wanted.id")}
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED}
+        {lookup("sentence s", "s.passage_id = wanted.id")}
         ORDER BY s.passage_id, s.position, s.id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -120,7 +121,7 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
     """The given sentences that exist."""
     rows = reader.rows(
         f"""
-        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {join_each("sentence s", "s.id = wanted.id")}
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -132,7 +133,7 @@ def holders(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dic
     row = reader.row(
         f"""
         SELECT array_send(array_agg(s.id)) AS ids, array_send(array_agg(s.passage_id)) AS passages
-        FROM {WANTED} {join_each("sentence s", "s.id = wanted.id")}
+        FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(sentences)},
     )
@@ -174,7 +175,7 @@ def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapp
     return writer.execute(
         f"""
         UPDATE passage SET metadata = new.metadata, updated_at = now()
-        FROM {selected_rows("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS selected_rows(id, metadata)")}
+        FROM {new_rows("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS given(id, metadata)")}
         WHERE passage.collection_id = new.collection_id AND passage.id = new.id
           AND passage.metadata <> new.metadata
         """,

@@ -10,10 +10,10 @@ from engram.storage.feedback_log.audit_rows import evidence_of
 from engram.storage.judge_days import DAY
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids
+from engram.storage.row_lookups import WANTED, id_rows, lookup
 
-_APPLIED = join_each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")
-_OF_SENTENCE = join_each("memory_audit audit", "audit.sentence_id = wanted.id")
+_APPLIED = lookup("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")
+_OF_SENTENCE = lookup("memory_audit audit", "audit.sentence_id = wanted.id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
                      AND event.status = 'applied'
                ) AS events, (
                    SELECT count(*) FROM feedback_event event
-                   {join_each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'")}
+                   {lookup("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'")}
                    WHERE event.collection_id = %(collection)s AND event.question_id = near.id
                      AND event.status = 'applied'
                ) AS steps
@@ -189,7 +189,7 @@ def placed(
         f"""
         SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> %(q)s) AS similarity,
                named.shared > 0 AS shares_entity, p.metadata @> %(metadata)s AS passing
-        FROM {WANTED} {join_each("sentence s", "s.id = wanted.id")} {join_each("passage p", "p.id = s.passage_id")}
+        FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")} {lookup("passage p", "p.id = s.passage_id")}
         CROSS JOIN LATERAL (
             SELECT count(*) AS shared FROM entity_sentence link
             WHERE link.collection_id = %(collection)s AND link.sentence_id = s.id
@@ -232,7 +232,7 @@ def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> d
     """Event -> the question that it taught, of applied events."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.question_id FROM {WANTED} {join_each("feedback_event event", "event.id = wanted.id")}
+        SELECT event.id, event.question_id FROM {WANTED} {lookup("feedback_event event", "event.id = wanted.id")}
         WHERE event.status = 'applied' AND event.question_id IS NOT NULL
         """,
         {"collection": collection_id, "ids": list(events)},
@@ -245,8 +245,8 @@ def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[in
     rows = reader.rows(
         f"""
         SELECT event.id, event.judge, judged.question, event.applied_at FROM {WANTED}
-        {join_each("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
-        {join_each("judged_query judged", "judged.id = event.query_id")}
+        {lookup("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
@@ -257,8 +257,8 @@ def judged_questions(reader: Reader, collection_id: int, events: Sequence[int]) 
     """Event -> the question that was judged, of whatever became of the event."""
     rows = reader.rows(
         f"""
-        SELECT event.id, judged.question FROM {WANTED} {join_each("feedback_event event", "event.id = wanted.id")}
-        {join_each("judged_query judged", "judged.id = event.query_id")}
+        SELECT event.id, judged.question FROM {WANTED} {lookup("feedback_event event", "event.id = wanted.id")}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
@@ -268,7 +268,7 @@ def judged_questions(reader: Reader, collection_id: int, events: Sequence[int]) 
 def question_texts(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, str]:
     """Question -> its text, of those that verdicts still teach."""
     rows = reader.rows(
-        f"SELECT q.id, q.text FROM {WANTED} {join_each('question q', 'q.id = wanted.id')}",
+        f"SELECT q.id, q.text FROM {WANTED} {lookup('question q', 'q.id = wanted.id')}",
         {"collection": collection_id, "ids": list(questions)},
     )
     return {row.id: row.text for row in rows}
@@ -280,8 +280,8 @@ def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served
         f"""
         SELECT p.id AS passage_id, -(key.vector <#> %(key)s) AS similarity,
                -(p.embedding <#> %(key)s) AS base_similarity, key.units, key.scores
-        FROM {WANTED} {join_each("passage_key key", "key.passage_id = wanted.id")}
-        {join_each("passage p", "p.id = wanted.id")} ORDER BY p.id
+        FROM {WANTED} {lookup("passage_key key", "key.passage_id = wanted.id")}
+        {lookup("passage p", "p.id = wanted.id")} ORDER BY p.id
         """,
         focus.parameters(ids=list(passages)),
     )
@@ -290,7 +290,7 @@ def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served
 
 def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Unit -> method and text."""
-    unit = join_each("expansion_unit unit", "unit.id = wanted.id")
+    unit = lookup("expansion_unit unit", "unit.id = wanted.id")
     rows = reader.rows(
         f"SELECT unit.id, unit.method, unit.text FROM {WANTED} {unit}",
         {"collection": collection_id, "ids": list(units)},
@@ -311,9 +311,9 @@ def bringers(
                        PARTITION BY credit.passage_id, credit.unit_id
                        ORDER BY credit.gain * credit.weight DESC, credit.event_id DESC
                    ) AS place
-            FROM {rows_of_ids("passages")} {join_each("key_credit credit", "credit.passage_id = wanted.id")}
-            {join_each("key_evidence evidence", "evidence.event_id = credit.event_id")}
-            {join_each("key_generation generation", "generation.number = evidence.generation AND generation.active")}
+            FROM {id_rows("passages")} {lookup("key_credit credit", "credit.passage_id = wanted.id")}
+            {lookup("key_evidence evidence", "evidence.event_id = credit.event_id")}
+            {lookup("key_generation generation", "generation.number = evidence.generation AND generation.active")}
             WHERE credit.unit_id = ANY(%(units)s) AND credit.weight > 0
         ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, unit_id, place
         """,

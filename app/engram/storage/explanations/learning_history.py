@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, join_each
+from engram.storage.row_lookups import WANTED, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def moved_states(reader: Reader, collection_id: int, until: datetime | None, lim
         )
         SELECT s.id AS sentence_id, s.text, p.external_id AS passage_id, p.title, left_by.channel,
                left_by.perplexity, left_by.update_count, left_by.moved_at, left_by.event_id
-        FROM left_by {join_each("sentence s", "s.id = left_by.id")} {join_each("passage p", "p.id = s.passage_id")}
+        FROM left_by {lookup("sentence s", "s.id = left_by.id")} {lookup("passage p", "p.id = s.passage_id")}
         ORDER BY left_by.sequence DESC, s.id, left_by.channel LIMIT %(limit)s
         """,
         {"collection": collection_id, "until": until, "limit": limit},
@@ -103,7 +103,7 @@ def named(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
     rows = reader.rows(
         f"""
         SELECT s.id, s.text, p.external_id AS passage_id, p.title
-        FROM {WANTED} {join_each("sentence s", "s.id = wanted.id")} {join_each("passage p", "p.id = s.passage_id")}
+        FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")} {lookup("passage p", "p.id = s.passage_id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )

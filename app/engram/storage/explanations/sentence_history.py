@@ -6,7 +6,7 @@ from uuid import UUID
 
 from engram.storage.database import Reader
 from engram.storage.feedback_log.judged_queries import JUDGED
-from engram.storage.row_lookups import join_each
+from engram.storage.row_lookups import lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSente
     row = reader.row(
         f"""
         SELECT s.id, s.text, s.position, p.external_id AS passage_id, p.title
-        FROM sentence s {join_each("passage p", "p.id = s.passage_id")}
+        FROM sentence s {lookup("passage p", "p.id = s.passage_id")}
         WHERE s.collection_id = %(collection)s AND s.id = %(id)s
         """,
         {"collection": collection_id, "id": sentence_id},
@@ -76,7 +76,7 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
         f"""
         SELECT question.id, question.text, known.support, known.perplexity, known.update_count, known.complete,
                count(*) OVER () AS total
-        FROM question_support known {join_each("question", "question.id = known.question_id")}
+        FROM question_support known {lookup("question", "question.id = known.question_id")}
         WHERE known.collection_id = %(collection)s AND known.sentence_id = %(id)s
         ORDER BY known.support DESC, question.id LIMIT %(limit)s
         """,
@@ -104,7 +104,7 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
         WITH page AS (
             SELECT DISTINCT event.applied_sequence AS sequence, event.id
             FROM memory_audit audit
-            {join_each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
+            {lookup("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
             WHERE audit.collection_id = %(collection)s AND audit.sentence_id = %(id)s
               AND event.applied_sequence > %(after)s
             ORDER BY event.applied_sequence LIMIT %(limit)s
@@ -114,9 +114,9 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
                audit.perplexity_after,
                -(memory.vector <#> CASE audit.channel WHEN 'task' THEN judged.embedding
                                                       ELSE judged.time_embedding END) AS similarity_now
-        FROM page {join_each("feedback_event event", "event.id = page.id")} {JUDGED}
-        {join_each("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
-        {join_each("sentence_memory memory", memory, outer=True)}
+        FROM page {lookup("feedback_event event", "event.id = page.id")} {JUDGED}
+        {lookup("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
+        {lookup("sentence_memory memory", memory, outer=True)}
         ORDER BY page.sequence, audit.channel
         """,
         {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},

@@ -12,7 +12,7 @@ from engram.core.knowledge.claims import Claim, Days
 from engram.core.knowledge.functional_predicates import FROM_THE_START
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ def keys_of(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[Key
         SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, {one} AS functional,
                CASE WHEN {one} THEN 0 ELSE f.object_id END AS object_id,
                CASE WHEN {one} THEN '' ELSE f.object_key END AS object_key
-        FROM {WANTED} {join_each("fact f", "f.id = wanted.id")}
-        {join_each("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
+        FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}
+        {lookup("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
         """,
         {"collection": collection_id, "ids": sorted(set(facts)), "functional": sorted(FROM_THE_START)},
     )
@@ -75,10 +75,10 @@ def _members(reader: Reader, collection_id: int, keys: Sequence[Key]) -> Sequenc
                 WITH ORDINALITY AS key(subject_id, predicate, object_id, object_key, functional, n)
         )
         SELECT key.n, {member} FROM key
-        {join_each("fact f", "f.subject_id = key.subject_id AND f.predicate = key.predicate")}
+        {lookup("fact f", "f.subject_id = key.subject_id AND f.predicate = key.predicate")}
         WHERE key.functional OR (key.object_id = 0 AND f.object_key = key.object_key AND f.object_id = 0)
         UNION ALL
-        SELECT key.n, {member} FROM key {join_each("fact f", by_object)}
+        SELECT key.n, {member} FROM key {lookup("fact f", by_object)}
         WHERE NOT key.functional AND key.object_id <> 0
         """,
         {
@@ -113,9 +113,9 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[F
         SELECT s.fact_id, s.sequence, s.passage_id, said.source, s.learned_at, s.observation_noise_positive,
                s.observation_noise_negative, s.process_noise, left_by.sequence AS withdrawn,
                left_by.received_at AS withdrawn_at
-        FROM {WANTED} {join_each("fact_source s", "s.fact_id = wanted.id")}
-        {join_each("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
-        {join_each("fact_statement said", "said.id = s.statement_id", outer=True)}
+        FROM {WANTED} {lookup("fact_source s", "s.fact_id = wanted.id")}
+        {lookup("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
+        {lookup("fact_statement said", "said.id = s.statement_id", outer=True)}
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
@@ -140,7 +140,7 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[F
 def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[FactStatement]:
     rows = reader.rows(
         f"""
-        SELECT e.* FROM {WANTED} {join_each("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
+        SELECT e.* FROM {WANTED} {lookup("fact_event e", "e.fact_id = wanted.id")} WHERE e.status = 'applied'
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
@@ -188,7 +188,7 @@ def store(
             held_until = new.held_until, closed_at = new.closed_at, closed_reason = new.closed_reason,
             superseded_by = new.superseded_by
         FROM {
-            selected_rows(
+            new_rows(
                 "unnest(%(ids)s::bigint[], %(beliefs)s::float8[], %(perplexities)s::float8[],"
                 " %(observations)s::int[], %(held)s::int[], %(closed)s::timestamptz[],"
                 " %(reasons)s::text[], %(superseded)s::bigint[])"
@@ -248,7 +248,7 @@ def stored(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int
         f"""
         SELECT f.id AS fact_id, f.belief, f.perplexity, f.observations, f.held_until, f.closed_at, f.closed_reason,
                f.superseded_by
-        FROM {WANTED} {join_each("fact f", "f.id = wanted.id")}
+        FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
@@ -261,7 +261,7 @@ def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> di
         f"""
         SELECT a.fact_id, a.sequence, a.target, a.observation_noise, a.gain, a.residual, a.perplexity_before,
                a.perplexity_after, a.belief
-        FROM {WANTED} {join_each("fact_audit a", "a.fact_id = wanted.id")}
+        FROM {WANTED} {lookup("fact_audit a", "a.fact_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
@@ -283,8 +283,8 @@ def of_predicate(reader: Reader, collection_id: int, graph_id: int, predicates: 
     """All facts of these predicates."""
     rows = reader.rows(
         f"""
-        SELECT f.id FROM {rows_of_ids("predicates", "text")}
-        {join_each("fact f", "f.graph_id = %(graph)s AND f.predicate = wanted.id")} ORDER BY f.id
+        SELECT f.id FROM {id_rows("predicates", "text")}
+        {lookup("fact f", "f.graph_id = %(graph)s AND f.predicate = wanted.id")} ORDER BY f.id
         """,
         {"collection": collection_id, "graph": graph_id, "predicates": list(predicates)},
     )
@@ -295,7 +295,7 @@ def alone(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[int]:
     """Those of these facts that nobody says."""
     rows = reader.rows(
         f"""
-        SELECT f.id FROM {WANTED} {join_each("fact f", "f.id = wanted.id")}
+        SELECT f.id FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}
         WHERE (SELECT held.id FROM fact_source held
                WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1) IS NULL
         """,

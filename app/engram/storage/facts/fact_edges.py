@@ -8,7 +8,7 @@ from typing import NamedTuple
 from engram.core.knowledge.beliefs import UNSAID
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids
+from engram.storage.row_lookups import WANTED, id_rows, lookup
 
 READ_PER_KEPT = 2
 """Edges of an entity that are read for each that is kept: what is read is bounded, whatever is left out of it."""
@@ -79,10 +79,10 @@ def starts(reader: Reader, collection_id: int, graph_id: int, names: Iterable[st
     """
     rows = reader.rows(
         f"""
-        SELECT wanted.id AS name, e.id, e.surface, true AS exact FROM {rows_of_ids("names", "text")}
+        SELECT wanted.id AS name, e.id, e.surface, true AS exact FROM {id_rows("names", "text")}
         CROSS JOIN LATERAL ({of_name.format("name")} OFFSET 0) AS e
         UNION ALL
-        SELECT wanted.id, e.id, e.surface, false FROM {rows_of_ids("names", "text")}
+        SELECT wanted.id, e.id, e.surface, false FROM {id_rows("names", "text")}
         CROSS JOIN LATERAL ({of_name.format("bare")} AND e.name <> e.bare ORDER BY e.id LIMIT %(most)s) AS e
         """,
         {"collection": collection_id, "graph": graph_id, "names": list(names), "most": most},
@@ -91,7 +91,7 @@ def starts(reader: Reader, collection_id: int, graph_id: int, names: Iterable[st
 
 
 _NAMESAKES = f"""
-    SELECT min(other.id) AS id, e.id AS here FROM {WANTED} {join_each("fact_entity e", "e.id = wanted.id")}
+    SELECT min(other.id) AS id, e.id AS here FROM {WANTED} {lookup("fact_entity e", "e.id = wanted.id")}
     CROSS JOIN LATERAL (
         SELECT coalesce(n.stands_for, n.id) AS id, n.name = n.bare AS plain FROM fact_entity n
         WHERE n.collection_id = %(collection)s AND n.graph_id = e.graph_id AND n.bare = e.bare

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, join_each
+from engram.storage.row_lookups import WANTED, lookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def find_many(reader: Reader, collection_id: int, event_ids: Iterable[int]) -> l
     """These events, in their order."""
     columns = ", ".join(f"e.{column.strip()}" for column in _COLUMNS.split(","))
     rows = reader.rows(
-        f"""SELECT {columns} FROM {WANTED} {join_each("fact_event e", "e.id = wanted.id")} ORDER BY e.sequence""",
+        f"""SELECT {columns} FROM {WANTED} {lookup("fact_event e", "e.id = wanted.id")} ORDER BY e.sequence""",
         {"collection": collection_id, "ids": sorted(set(event_ids))},
     )
     return [_event(row) for row in rows]
@@ -194,9 +194,10 @@ def statements_of(reader: Reader, collection_id: int, event_ids: Iterable[int]) 
     rows = reader.rows(
         f"""
         WITH own AS MATERIALIZED (
-            SELECT s.id FROM {WANTED} {join_each("fact_statement s", "s.event_id = wanted.id")}
+            SELECT s.id FROM {WANTED} {lookup("fact_statement s", "s.event_id = wanted.id")}
         )
-        SELECT id FROM own UNION SELECT s.id FROM own {join_each("fact_statement s", "s.origin_id = own.id")} ORDER BY id
+        SELECT id FROM own UNION SELECT s.id FROM own
+        {lookup("fact_statement s", "s.origin_id = own.id")} ORDER BY id
         """,
         {"collection": collection_id, "ids": sorted(set(event_ids))},
     )

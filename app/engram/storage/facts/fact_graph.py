@@ -8,7 +8,7 @@ from engram.core.knowledge.alignment import ends
 from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, join_each
+from engram.storage.row_lookups import WANTED, lookup
 
 OWN = 0
 """The collection's own graph."""
@@ -91,7 +91,7 @@ def put(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[Sourc
         "starts": integers(row.valid_from for row in facts),
         "ends": integers(row.valid_to for row in facts),
     }
-    entity = join_each("fact_entity {0}", "{0}.graph_id = %(graph)s AND {0}.name = said.{1}")
+    entity = lookup("fact_entity {0}", "{0}.graph_id = %(graph)s AND {0}.name = said.{1}")
     named = f"""
         SELECT said.n, s.id AS subject_said, coalesce(s.stands_for, s.id) AS subject_id, said.predicate,
                coalesce(o.id, 0) AS object_said, coalesce(o.stands_for, o.id, 0) AS object_id,
@@ -119,7 +119,7 @@ def put(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[Sourc
         AND f.object_key = named.object_key AND f.valid_from = named.valid_from AND f.valid_to = named.valid_to
     """
     rows = writer.rows(
-        f"SELECT f.id FROM ({named}) AS named {join_each('fact f', conflict)} ORDER BY named.n", parameters
+        f"SELECT f.id FROM ({named}) AS named {lookup('fact f', conflict)} ORDER BY named.n", parameters
     )
     return [row.id for row in rows]
 
@@ -214,7 +214,7 @@ def said_by_sentences(reader: Reader, collection_id: int, sentences: Iterable[in
     rows = reader.rows(
         f"""
         SELECT held.id, held.sentence_id, held.fact_id
-        FROM {WANTED} {join_each("fact_source held", "held.sentence_id = wanted.id")}
+        FROM {WANTED} {lookup("fact_source held", "held.sentence_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -240,7 +240,7 @@ def said_by_statements(reader: Reader, collection_id: int, statements: Iterable[
     rows = reader.rows(
         f"""
         SELECT DISTINCT held.fact_id
-        FROM {WANTED} {join_each("fact_source held", "held.statement_id = wanted.id AND held.confidence > 0")}
+        FROM {WANTED} {lookup("fact_source held", "held.statement_id = wanted.id AND held.confidence > 0")}
         """,
         {"collection": collection_id, "ids": list(statements)},
     )

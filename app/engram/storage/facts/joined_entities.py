@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, join_each, selected_rows
-from engram.storage.row_lookups import rows_of_ids as every
+from engram.storage.row_lookups import WANTED, lookup, new_rows
+from engram.storage.row_lookups import id_rows as every
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ def side(reader: Reader, collection_id: int, entities: Iterable[int]) -> dict[in
         f"""
         WITH root AS MATERIALIZED (
             SELECT DISTINCT coalesce(e.stands_for, e.id) AS id
-            FROM {WANTED} {join_each("fact_entity e", "e.id = wanted.id")}
+            FROM {WANTED} {lookup("fact_entity e", "e.id = wanted.id")}
         )
-        SELECT e.id, e.stands_for FROM root {join_each("fact_entity e", "e.id = root.id")}
-        UNION ALL SELECT e.id, e.stands_for FROM root {join_each("fact_entity e", "e.stands_for = root.id")}
+        SELECT e.id, e.stands_for FROM root {lookup("fact_entity e", "e.id = root.id")}
+        UNION ALL SELECT e.id, e.stands_for FROM root {lookup("fact_entity e", "e.stands_for = root.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
@@ -67,8 +67,8 @@ def among(reader: Reader, collection_id: int, entities: Iterable[int]) -> list[J
             f"""
             SELECT e.id, e.other_id, e.entity_id, e.status = 'applied' AS counts, e.sequence,
                    e.status = 'revoked' AND coalesce(whole.status, '') <> 'revoked' AS undone
-            FROM {WANTED} {join_each("fact_event e", "e.entity_id = pending.id")}
-            {join_each("fact_event whole", "whole.id = e.part_of", outer=True)} WHERE e.kind = 'merge'
+            FROM {WANTED} {lookup("fact_event e", "e.entity_id = wanted.id")}
+            {lookup("fact_event whole", "whole.id = e.part_of", outer=True)} WHERE e.kind = 'merge'
             """,
             {"collection": collection_id, "ids": sorted(pending)},
         )
@@ -103,8 +103,8 @@ def facts_named(reader: Reader, collection_id: int, entities: Iterable[int]) -> 
     """All facts by the names of these entities."""
     rows = reader.rows(
         f"""
-        SELECT f.id FROM {WANTED} {join_each("fact f", "f.subject_said = wanted.id")}
-        UNION SELECT f.id FROM {WANTED} {join_each("fact f", "f.object_said = wanted.id")}
+        SELECT f.id FROM {WANTED} {lookup("fact f", "f.subject_said = wanted.id")}
+        UNION SELECT f.id FROM {WANTED} {lookup("fact f", "f.object_said = wanted.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
@@ -120,7 +120,7 @@ def stand_for(writer: Writer, collection_id: int, root: Mapping[int, int | None]
         "ids": integers(root),
         "roots": [None if one is None else int(one) for one in root.values()],
     }
-    new = selected_rows("unnest(%(ids)s::bigint[], %(roots)s::bigint[]) AS row(id, root)")
+    new = new_rows("unnest(%(ids)s::bigint[], %(roots)s::bigint[]) AS row(id, root)")
     writer.execute(
         f"""
         UPDATE fact_entity e SET stands_for = new.root FROM {new}
@@ -173,7 +173,7 @@ def named(reader: Reader, collection_id: int, graph_id: int, names: Collection[s
     rows = reader.rows(
         f"""
         SELECT wanted.id AS name, e.id FROM {every("names", "text")}
-        {join_each("fact_entity e", "e.graph_id = %(graph)s AND e.name = wanted.id")}
+        {lookup("fact_entity e", "e.graph_id = %(graph)s AND e.name = wanted.id")}
         """,
         {"collection": collection_id, "graph": graph_id, "names": list(names)},
     )
@@ -185,7 +185,7 @@ def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> set[in
     if not entities:
         return set()
     rows = reader.rows(
-        f"SELECT e.id FROM {WANTED} {join_each('fact_entity e', 'e.id = wanted.id')}",
+        f"SELECT e.id FROM {WANTED} {lookup('fact_entity e', 'e.id = wanted.id')}",
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
     return {row.id for row in rows}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from engram.core.knowledge.alignment import ALSO, ends
 from engram.storage.database import Reader
-from engram.storage.row_lookups import WANTED, join_each
+from engram.storage.row_lookups import WANTED, lookup
 
 ALIKE = 64
 """Entities called alike that one new name is held against."""
@@ -54,7 +54,7 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
         WITH mention AS MATERIALIZED (
             SELECT row.id, e.graph_id, e.name, row.word
             FROM unnest(%(mentions)s::bigint[], %(words)s::text[]) AS row(id, word)
-            {join_each("fact_entity e", "e.id = row.id")}
+            {lookup("fact_entity e", "e.id = row.id")}
         )
         SELECT mention.id AS mention, v.id AS node, v.name, false AS also FROM mention CROSS JOIN LATERAL (
             SELECT v.id, v.name FROM fact_entity v
@@ -63,10 +63,10 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
         ) AS v
         UNION SELECT other_name.id, v.id, v.name, true FROM (
             SELECT id FROM {WANTED} UNION SELECT f.object_said FROM {WANTED}
-            {join_each("fact f", "f.subject_said = wanted.id AND f.predicate = %(also)s AND f.object_said <> 0")}
+            {lookup("fact f", "f.subject_said = wanted.id AND f.predicate = %(also)s AND f.object_said <> 0")}
         ) AS other_name
-        {join_each("fact f", "f.object_said = other_name.id")}
-        {join_each("fact_entity v", "v.id = f.subject_said")} WHERE f.predicate = %(also)s
+        {lookup("fact f", "f.object_said = other_name.id")}
+        {lookup("fact_entity v", "v.id = f.subject_said")} WHERE f.predicate = %(also)s
         ORDER BY 1, 2
         """,
         {
@@ -96,13 +96,13 @@ def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[i
                f.subject_id, f.subject_said = e.id AS outwards, told.passage_id, told.event_id,
                told.sentence_id, told.statement_id,
                {crowd.format("CASE WHEN f.subject_said = e.id THEN f.object_id ELSE f.subject_id END")} AS crowd
-        FROM {WANTED} {join_each("fact_entity e", "e.id = wanted.id")}
+        FROM {WANTED} {lookup("fact_entity e", "e.id = wanted.id")}
         LEFT JOIN LATERAL (
             ({along.format("subject_said")}) UNION ALL ({along.format("object_said")})
         ) AS f ON true
         LEFT JOIN LATERAL (
             SELECT held.passage_id, said.event_id, held.sentence_id, held.statement_id FROM fact_source held
-            {join_each("fact_statement said", "said.id = held.statement_id", outer=True)}
+            {lookup("fact_statement said", "said.id = held.statement_id", outer=True)}
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1
         ) AS told ON true
         """,

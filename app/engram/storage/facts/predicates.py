@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engram.core.knowledge.beliefs import UNSAID
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import rows_of_ids
+from engram.storage.row_lookups import id_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def remove_unused(writer: Writer, collection_id: int, graph_id: int, predicates:
     """Forget those of these predicates that no fact has and nobody declared: they are words of passages."""
     writer.execute(
         f"""
-        DELETE FROM fact_predicate p USING {rows_of_ids("predicates", "text")}
+        DELETE FROM fact_predicate p USING {id_rows("predicates", "text")}
         WHERE p.collection_id = wanted.collection_id AND p.graph_id = %(graph)s AND p.predicate = wanted.id
           AND p.declared IS NULL
           AND (SELECT f.id FROM fact f WHERE f.collection_id = p.collection_id AND f.graph_id = p.graph_id

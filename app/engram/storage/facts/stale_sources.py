@@ -14,7 +14,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.facts import fact_events
 from engram.storage.facts.fact_events import NewFactEvent
 from engram.storage.facts.fact_graph import OWN
-from engram.storage.row_lookups import WANTED, join_each, selected_rows
+from engram.storage.row_lookups import WANTED, lookup, new_rows
 
 CHANGE = "change"
 INGEST = "ingest"
@@ -37,8 +37,8 @@ class StatedSource:
     text: str
 
 
-_SENTENCE = join_each("sentence told", "told.id = held.sentence_id")
-_STATEMENT = join_each("fact_statement told", "told.id = held.statement_id")
+_SENTENCE = lookup("sentence told", "told.id = held.sentence_id")
+_STATEMENT = lookup("fact_statement told", "told.id = held.statement_id")
 
 
 def of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StatedSource]:
@@ -64,7 +64,7 @@ def _held(reader: Reader, collection_id: int, condition: str, text: str, ids: Se
         f"""
         SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id,
                held.statement_id, told.text
-        FROM {WANTED} {join_each("fact_source held", condition)} {join_each("passage p", "p.id = held.passage_id")} {text}
+        FROM {WANTED} {lookup("fact_source held", condition)} {lookup("passage p", "p.id = held.passage_id")} {text}
         ORDER BY held.sequence
         """,
         {"collection": collection_id, "ids": list(ids)},
@@ -99,7 +99,7 @@ def withdraw(writer: Writer, collection_id: int, sources: Sequence[StatedSource]
     writer.execute(
         f"""
         UPDATE fact_source SET sentence_id = NULL, statement_id = new.statement, withdrawn_by = %(event)s
-        FROM {selected_rows("unnest(%(ids)s::bigint[], %(statements)s::bigint[]) AS row(id, statement)")}
+        FROM {new_rows("unnest(%(ids)s::bigint[], %(statements)s::bigint[]) AS row(id, statement)")}
         WHERE fact_source.collection_id = new.collection_id AND fact_source.id = new.id
         """,
         {

@@ -16,7 +16,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.judged_queries import enough_of, features_of
 from engram.storage.judge_days import DAY
-from engram.storage.row_lookups import THERE, WANTED, join_each
+from engram.storage.row_lookups import THERE, WANTED, lookup
 
 Vector = NDArray[np.float32]
 
@@ -157,7 +157,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             WHERE collection_id = %(collection)s AND id = wanted.id AND {_PENDING}
             FOR UPDATE SKIP LOCKED
         ) AS event
-        {join_each("judged_query judged", "judged.id = event.query_id")}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.id
         """,
         {"collection": collection_id, "ids": integers(sorted(events))},

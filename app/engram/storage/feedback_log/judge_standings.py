@@ -10,7 +10,7 @@ from engram.core.filter.caps import contested
 from engram.core.filter.judge_standing import JudgeStanding
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
-from engram.storage.row_lookups import join_each
+from engram.storage.row_lookups import lookup
 
 Vector = NDArray[np.float32]
 LATEST = 1_000
@@ -43,9 +43,9 @@ def standings(
                   AND received_at < asked.day::timestamp AT TIME ZONE 'UTC'
                 ORDER BY received_at DESC LIMIT %(latest)s
             ) AS event
-            {join_each("memory_audit audit", spoke)}
+            {lookup("memory_audit audit", spoke)}
             {
-            join_each(
+            lookup(
                 "question_support known",
                 "known.question_id = event.question_id AND known.sentence_id = audit.sentence_id",
             )

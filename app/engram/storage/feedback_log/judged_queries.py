@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import vectors as sent
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, join_each, selected_rows
+from engram.storage.row_lookups import WANTED, lookup, new_rows
 
-JUDGED = join_each("judged_query judged", "judged.id = event.query_id")
+JUDGED = lookup("judged_query judged", "judged.id = event.query_id")
 """Has ``judged`` be what the ``event`` judges."""
 
 
@@ -39,7 +39,7 @@ def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], s
     rows = reader.rows(
         f"""
         SELECT DISTINCT judged.id, judged.question, judged.time_constraint FROM {WANTED}
-        {join_each("feedback_event event", "event.id = wanted.id")} {JUDGED} WHERE judged.space <> %(space)s
+        {lookup("feedback_event event", "event.id = wanted.id")} {JUDGED} WHERE judged.space <> %(space)s
         """,
         {"collection": collection_id, "ids": list(events), "space": space},
     )
@@ -59,7 +59,7 @@ def put(
         f"""
         UPDATE judged_query judged SET embedding = new.vector, space = %(space)s,
             time_embedding = CASE WHEN judged.time_constraint IS NULL THEN NULL ELSE new.time END
-        FROM {selected_rows(new)}
+        FROM {new_rows(new)}
         WHERE judged.collection_id = new.collection_id AND judged.id = new.id
           AND (SELECT space FROM collection WHERE id = new.collection_id) = %(space)s
         """,

@@ -19,7 +19,7 @@ from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, evidence_of
 from engram.storage.feedback_log.judged_queries import enough_of, features_of
 from engram.storage.judge_days import CAPPED_AS, DAY
-from engram.storage.row_lookups import WANTED, join_each
+from engram.storage.row_lookups import WANTED, lookup
 
 Vector = NDArray[np.float32]
 PAGE = 1_000
@@ -40,9 +40,9 @@ def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
     rows = reader.rows(
         f"""
         SELECT s.id, s.embedding, began.embedding AS time_embedding FROM {WANTED}
-        {join_each("sentence s", "s.id = wanted.id")}
-        {join_each("sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True)}
-        {join_each("time_expression began", f"began.id = {_BEGAN}", outer=True)}
+        {lookup("sentence s", "s.id = wanted.id")}
+        {lookup("sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True)}
+        {lookup("time_expression began", f"began.id = {_BEGAN}", outer=True)}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -61,9 +61,9 @@ def memory_steps(
         SELECT {RECORDED}, {_EVENT},
                CASE audit.channel WHEN 'task' THEN judged.embedding ELSE judged.time_embedding END AS direction
         FROM {WANTED}
-        {join_each("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
-        {join_each("feedback_event event", _APPLIED)}
-        {join_each("judged_query judged", "judged.id = event.query_id")}
+        {lookup("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
+        {lookup("feedback_event event", _APPLIED)}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         WHERE (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
         ORDER BY audit.sentence_id, event.applied_sequence, audit.channel LIMIT %(limit)s
         """,
@@ -93,9 +93,9 @@ def support_steps(
     rows = reader.rows(
         f"""
         SELECT {RECORDED}, {_EVENT} FROM {WANTED}
-        {join_each("feedback_event event", _TAUGHT)}
-        {join_each("memory_audit audit", _SAID)}
-        {join_each("sentence s", "s.id = audit.sentence_id")}
+        {lookup("feedback_event event", _TAUGHT)}
+        {lookup("memory_audit audit", _SAID)}
+        {lookup("sentence s", "s.id = audit.sentence_id")}
         WHERE (%(sentences)s::bigint[] IS NULL OR audit.sentence_id = ANY(%(sentences)s))
           AND (event.question_id, audit.sentence_id, event.applied_sequence)
               > (%(question)s, %(sentence)s, %(sequence)s)
@@ -123,8 +123,8 @@ def words(
         SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, {CAPPED_AS} AS judge,
                audit.target
         FROM {WANTED}
-        {join_each("feedback_event event", _TAUGHT)}
-        {join_each("memory_audit audit", _SAID)}
+        {lookup("feedback_event event", _TAUGHT)}
+        {lookup("memory_audit audit", _SAID)}
         WHERE (event.question_id, audit.sentence_id, event.applied_sequence)
               > (%(question)s, %(sentence)s, %(sequence)s)
         ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
@@ -178,8 +178,8 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
         f"""
         SELECT DISTINCT ON (event.question_id) event.question_id, judged.question, judged.embedding
         FROM {WANTED}
-        {join_each("feedback_event event", _TAUGHT)}
-        {join_each("judged_query judged", "judged.id = event.query_id")}
+        {lookup("feedback_event event", _TAUGHT)}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.question_id, event.applied_sequence
         """,
         {"collection": collection_id, "ids": list(questions)},
@@ -222,8 +222,8 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
                event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
-        {join_each("feedback_event event", _APPLIED)}
-        {join_each("judged_query judged", "judged.id = event.query_id")}
+        {lookup("feedback_event event", _APPLIED)}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s
@@ -260,7 +260,7 @@ def term_sums(
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit
-        {join_each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
+        {lookup("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND audit.counted AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s

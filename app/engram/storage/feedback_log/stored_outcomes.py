@@ -15,7 +15,7 @@ from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts
 from engram.storage.learning.sentence_memories import memory_of
-from engram.storage.row_lookups import WANTED, join_each
+from engram.storage.row_lookups import WANTED, lookup
 
 Vector = NDArray[np.float32]
 
@@ -43,7 +43,7 @@ def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]
         f"""
         SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
                memory.pulled
-        FROM {WANTED} {join_each("sentence_memory memory", "memory.sentence_id = wanted.id")}
+        FROM {WANTED} {lookup("sentence_memory memory", "memory.sentence_id = wanted.id")}
         ORDER BY memory.sentence_id, memory.channel
         """,
         {"collection": collection_id, "ids": list(sentences)},
@@ -84,7 +84,7 @@ def stored_questions(reader: Reader, collection_id: int, questions: Sequence[int
     rows = reader.rows(
         f"""
         SELECT question.id, question.text_hash, question.text, question.embedding
-        FROM {WANTED} {join_each("question", "question.id = wanted.id")} ORDER BY question.id
+        FROM {WANTED} {lookup("question", "question.id = wanted.id")} ORDER BY question.id
         """,
         {"collection": collection_id, "ids": list(questions)},
     )
@@ -111,7 +111,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
         f"""
         SELECT event.id, event.question_id, judged.question, judged.activated
         FROM feedback_event event
-        {join_each("judged_query judged", "judged.id = event.query_id")}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         WHERE event.collection_id = %(collection)s AND event.id > %(after)s AND event.status = 'applied'
         ORDER BY event.id LIMIT %(limit)s
         """,
@@ -135,7 +135,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
 def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
     """Those of the sentences that there still are."""
     rows = reader.rows(
-        f"SELECT s.id FROM {WANTED} {join_each('sentence s', 's.id = wanted.id')}",
+        f"SELECT s.id FROM {WANTED} {lookup('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {row.id for row in rows}

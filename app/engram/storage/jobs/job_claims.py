@@ -176,8 +176,8 @@ def report(
     row = writer.row(
         f"""
         UPDATE job SET received = %(received)s, updated = %(updated)s, unchanged = %(unchanged)s, stage = %(stage)s,
-            attempts = CASE WHEN %(keep_result)s THEN 0 ELSE attempts END,
-            error = CASE WHEN %(keep_result)s THEN NULL ELSE error END, updated_at = now()
+            attempts = CASE WHEN %(kept)s THEN 0 ELSE attempts END,
+            error = CASE WHEN %(kept)s THEN NULL ELSE error END, updated_at = now()
         WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
         """,
         _job_key(job)

@@ -13,7 +13,7 @@ from engram.storage.carried_statements import CarriedStatement
 from engram.storage.column_parameters import Numbers, floats, integers, received
 from engram.storage.database import Reader, Writer
 from engram.storage.judge_days import day_of, on_day
-from engram.storage.row_lookups import join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import id_rows, lookup, new_rows
 
 Days = set[tuple[PriorIdentity, str, str]]
 """What is believed, judge and day (UTC), as 2026-05-01."""
@@ -157,7 +157,7 @@ def _counted(
         f"""
         SELECT asked.judge, asked.day, (
             SELECT count(*) FROM (
-                SELECT FROM feedback_event event {join_each("ranking_audit term", "term.event_id = event.id")}
+                SELECT FROM feedback_event event {lookup("ranking_audit term", "term.event_id = event.id")}
                 WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
                   AND {on_day("asked.day")}
                   AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
@@ -191,7 +191,7 @@ def recount(writer: Writer, collection_id: int, believed: PriorIdentity, days: C
         writer.execute(
             f"""
             UPDATE ranking_audit term SET counted = new.counted
-            FROM {selected_rows("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS selected_rows(event_id, counted)")}
+            FROM {new_rows("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
             WHERE term.collection_id = new.collection_id AND term.event_id = new.event_id
               AND term.model = %(model)s
             """,
@@ -210,7 +210,7 @@ def terms_of_day(
     rows = reader.rows(
         f"""
         SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
-        FROM feedback_event event {join_each("ranking_audit term", "term.event_id = event.id")}
+        FROM feedback_event event {lookup("ranking_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
           AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
@@ -254,7 +254,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
     rows = writer.rows(
         f"""
         DELETE FROM ranking_audit term
-        USING {rows_of_ids("events")} {join_each("feedback_event event", "event.id = wanted.id")}
+        USING {id_rows("events")} {lookup("feedback_event event", "event.id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
         RETURNING term.model, term.prior, event.judge, event.received_at
         """,
@@ -268,7 +268,7 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
     rows = writer.rows(
         f"""
         UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s)
-        FROM {rows_of_ids("questions")} {join_each("feedback_event event", "event.question_id = wanted.id")}
+        FROM {id_rows("questions")} {lookup("feedback_event event", "event.question_id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
         RETURNING term.model, term.prior, event.judge, event.received_at

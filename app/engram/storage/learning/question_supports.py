@@ -13,7 +13,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.learning.sentence_memories import pulls_as_json, pulls_of
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +56,17 @@ def recalling(focus: Focus, active: str) -> str:
             WHERE {past.rows} ORDER BY {past.order} LIMIT %(questions)s
         ), known AS MATERIALIZED (
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete
-            FROM near {join_each("question_support supported", "supported.question_id = near.id")}
+            FROM near {lookup("question_support supported", "supported.question_id = near.id")}
             WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="supported")}
         ), sharing AS MATERIALIZED (
-            SELECT known.id FROM known {join_each("entity_sentence link", "link.sentence_id = known.sentence_id")}
+            SELECT known.id FROM known {lookup("entity_sentence link", "link.sentence_id = known.sentence_id")}
             WHERE link.entity_id = ANY({active})
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity,
                known.id IN (SELECT id FROM sharing) AS shares_entity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete
-        FROM known {join_each("sentence s", "s.id = known.sentence_id")}
-        {join_each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
+        FROM known {lookup("sentence s", "s.id = known.sentence_id")}
+        {lookup("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
         ORDER BY known.similarity DESC, known.id, s.id
     """
 
@@ -99,7 +99,7 @@ def lock_questions(
     )
     rows = writer.rows(
         f"""
-        SELECT question.text_hash, question.id FROM {rows_of_ids("hashes", "bytea")} JOIN question
+        SELECT question.text_hash, question.id FROM {id_rows("hashes", "bytea")} JOIN question
           ON question.collection_id = wanted.collection_id AND question.text_hash = wanted.id
         ORDER BY question.text_hash FOR UPDATE OF question
         """,
@@ -116,7 +116,7 @@ def supports_of(
         f"""
         WITH known AS MATERIALIZED (
             SELECT known.*
-            FROM {rows_of_ids("questions")} {join_each("question_support known", "known.question_id = wanted.id")}
+            FROM {id_rows("questions")} {lookup("question_support known", "known.question_id = wanted.id")}
             WHERE %(sentences)s::bigint[] IS NULL OR known.sentence_id = ANY(%(sentences)s)
             ORDER BY known.question_id, known.sentence_id
         )
@@ -147,7 +147,7 @@ def supports_of(
     )
 
 
-_NEW = selected_rows(
+_NEW = new_rows(
     """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
@@ -199,10 +199,11 @@ def replace_supports(
         """,
         {"collection": collection_id, **_columns(changed)},
     )
+    removed_rows = "unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)"
     writer.execute(
         f"""
         DELETE FROM question_support known
-        USING {selected_rows("unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS removed(question_id, sentence_id)")}
+        USING {new_rows(removed_rows)}
         WHERE known.collection_id = new.collection_id AND known.question_id = new.question_id
           AND known.sentence_id = new.sentence_id
         """,
@@ -219,8 +220,8 @@ def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> d
     rows = reader.rows(
         f"""
         SELECT event.question_id, audit.sentence_id
-        FROM {WANTED} {join_each("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
-        {join_each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
+        FROM {WANTED} {lookup("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
+        {lookup("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
@@ -233,11 +234,11 @@ def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> d
 def put_questions(
     writer: Writer, collection_id: int, put: Mapping[int, tuple[str, NDArray[np.float32]]], removed: Sequence[int]
 ) -> None:
-    """Have these questions read as given, where they do not yet, and remove those ``removed`` with their supports."""
+    """Write questions that differ from what is stored, and delete ``removed`` with their supports."""
     rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
     writer.execute(
         f"""
-        UPDATE question SET text = new.text, embedding = new.embedding FROM {selected_rows(rows)}
+        UPDATE question SET text = new.text, embedding = new.embedding FROM {new_rows(rows)}
         WHERE question.collection_id = new.collection_id AND question.id = new.id
           AND (question.text <> new.text OR question.embedding <> new.embedding)
         """,

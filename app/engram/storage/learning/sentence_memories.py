@@ -19,7 +19,7 @@ from engram.storage.column_parameters import (
     received_vectors,
 )
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class StoredMemory:
 _BASE = f"""(
     SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector,
            NULL::bigint AS time_expression_id
-    FROM {WANTED} {join_each("sentence s", "s.id = wanted.id")}
+    FROM {WANTED} {lookup("sentence s", "s.id = wanted.id")}
     UNION ALL
     SELECT s.collection_id, s.id, s.text, 'time', t.embedding, t.id
-    FROM {rows_of_ids("timed")} {join_each("sentence s", "s.id = wanted.id")}
-    {join_each("time_expression t", "t.id = s.time_expression_id")}
+    FROM {id_rows("timed")} {lookup("sentence s", "s.id = wanted.id")}
+    {lookup("time_expression t", "t.id = s.time_expression_id")}
 ) AS base"""
 
 
@@ -59,7 +59,7 @@ def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> li
                coalesce(memory.vector, base.vector) AS vector,
                coalesce(memory.perplexity, 1) AS perplexity, coalesce(memory.update_count, 0) AS update_count
         FROM {_BASE}
-        {join_each("sentence_memory memory", memory, outer=True)}
+        {lookup("sentence_memory memory", memory, outer=True)}
         ORDER BY base.id, base.channel
         """,
         {"collection": collection_id, "ids": list(sentences), "timed": list(sentences)},
@@ -163,7 +163,7 @@ def pulls_as_json(days: Sequence[str], budgets: Sequence[Kept]) -> Documents:
 _NOTHING: Kept = {}
 _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 """A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
-_NEW = selected_rows(
+_NEW = new_rows(
     """
     unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)s::vector[], %(perplexities)s::float8[],
            %(counts)s::bigint[], %(pulled)s::jsonb[])
@@ -231,7 +231,7 @@ def record(writer: Writer, collection_id: int, rows: AuditRows) -> None:
 
 def rewrite(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
     """Write what events do to their states now that another event is revoked; their rows are there already."""
-    new = selected_rows(
+    new = new_rows(
         """
         unnest(
             %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(gains)s::float8[],
@@ -264,7 +264,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[
     """Remove the events' audit rows; the (sentence, channel) that they were of, in order."""
     rows = writer.rows(
         f"""
-        DELETE FROM memory_audit audit USING {rows_of_ids("events")}
+        DELETE FROM memory_audit audit USING {id_rows("events")}
         WHERE audit.collection_id = wanted.collection_id AND audit.event_id = wanted.id
         RETURNING audit.sentence_id, audit.channel
         """,
@@ -290,7 +290,7 @@ def delete_all_but(
     """Take all channels of these sentences but the (sentence, channel) ``remaining`` back to before any verdict."""
     writer.execute(
         f"""
-        DELETE FROM sentence_memory memory USING {rows_of_ids("sentences")}
+        DELETE FROM sentence_memory memory USING {id_rows("sentences")}
         WHERE memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
           AND (memory.sentence_id, memory.channel) NOT IN (
               SELECT * FROM unnest(%(kept)s::bigint[], %(channels)s::text[])

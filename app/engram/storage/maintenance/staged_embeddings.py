@@ -19,7 +19,7 @@ from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import EncoderId
 from engram.storage.database import Reader, Writer
 from engram.storage.passage_keys.staged_keys import SOURCE, KeySource
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 Vector = NDArray[np.float32]
 Row = Literal["sentence", "entity", "time_expression"]
@@ -148,7 +148,7 @@ def stage_rows(
         f"""
         INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
-        FROM {selected_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
+        FROM {new_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
         """,
         parameters | {"vectors": sent(vectors)},
     )
@@ -156,7 +156,7 @@ def stage_rows(
         f"""
         INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
-        FROM {selected_rows("unnest(%(ids)s::bigint[]) AS new(id)")}
+        FROM {new_rows("unnest(%(ids)s::bigint[]) AS new(id)")}
         JOIN collection c ON c.id = new.collection_id {held} WHERE r.embedding IS NOT NULL {locked}
         """,
         parameters,
@@ -193,14 +193,15 @@ def stage_passages(
     columns = "unnest(%(ids)s::bigint[], %(hashes)s::bytea[], %(vectors)s::vector[]) AS new(id, hash, embedding)"
     writer.execute(
         f"""
-        {insert} SELECT p.collection_id, %(encoder)s, p.id, {_CONTENT}, new.embedding FROM {selected_rows(columns)} {held}
+        {insert} SELECT p.collection_id, %(encoder)s, p.id, {_CONTENT}, new.embedding
+        FROM {new_rows(columns)} {held}
         """,
         parameters | {"vectors": sent(vectors), "encoder": encoder.fingerprint},
     )
     writer.execute(
         f"""
         {insert} SELECT p.collection_id, c.encoder_fingerprint, p.id, {_CONTENT}, p.embedding
-        FROM {selected_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {held}
+        FROM {new_rows("unnest(%(ids)s::bigint[], %(hashes)s::bytea[]) AS new(id, hash)")} {held}
         """,
         parameters,
     )
@@ -214,7 +215,7 @@ def stage_texts(
         f"""
         INSERT INTO spare_vector (collection_id, encoder, digest, embedding)
         SELECT new.collection_id, %(encoder)s, {_digest("new.text")}, new.embedding
-        FROM {selected_rows("unnest(%(texts)s::text[], %(vectors)s::vector[]) AS new(text, embedding)")}
+        FROM {new_rows("unnest(%(texts)s::text[], %(vectors)s::vector[]) AS new(text, embedding)")}
         ON CONFLICT DO NOTHING
         """,
         {
@@ -315,12 +316,12 @@ def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
 
 def _put(table: Table, condition: str) -> str:
     """Each row's vector is looked up by itself: see ``lookups``."""
-    staged_row = join_each("spare_vector v", f"{condition} AND v.encoder = %(encoder)s")
+    staged_row = lookup("spare_vector v", f"{condition} AND v.encoder = %(encoder)s")
     return f"""
         UPDATE {table} r SET embedding = new.embedding
         FROM (
             SELECT wanted.collection_id, wanted.id, v.embedding
-            FROM {WANTED} {join_each(f"{table} held", "held.id = wanted.id")} {staged_row} OFFSET 0
+            FROM {WANTED} {lookup(f"{table} held", "held.id = wanted.id")} {staged_row} OFFSET 0
         ) AS new
         WHERE r.collection_id = new.collection_id AND r.id = new.id
     """
@@ -341,9 +342,9 @@ _PUT: Mapping[Table, str] = {
             space = (SELECT space + 1 FROM collection WHERE id = %(collection)s)
         FROM (
             SELECT wanted.collection_id, wanted.id, v.embedding, t.embedding AS timed
-            FROM {rows_of_ids("ids", "uuid")} {join_each("judged_query held", "held.id = wanted.id")}
-            {join_each("spare_vector v", _sent_text("held.question") + " AND v.encoder = %(encoder)s")}
-            {join_each("spare_vector t", _TIMED.replace("v.", "t."), outer=True)}
+            FROM {id_rows("ids", "uuid")} {lookup("judged_query held", "held.id = wanted.id")}
+            {lookup("spare_vector v", _sent_text("held.question") + " AND v.encoder = %(encoder)s")}
+            {lookup("spare_vector t", _TIMED.replace("v.", "t."), outer=True)}
             WHERE held.time_constraint IS NULL OR t.embedding IS NOT NULL OFFSET 0
         ) AS new
         WHERE r.collection_id = new.collection_id AND r.id = new.id

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engram.storage.column_parameters import floats, integers, vectors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED, join_each
+from engram.storage.row_lookups import WANTED, lookup
 
 Vector = NDArray[np.float32]
 
@@ -179,10 +179,10 @@ def _with_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.length, term.term, posting.frequency
-        FROM {WANTED} {join_each("lexical_passage held", "held.passage_id = wanted.id")}
+        FROM {WANTED} {lookup("lexical_passage held", "held.passage_id = wanted.id")}
         CROSS JOIN LATERAL unnest(held.term_ids) AS holding(term_id)
-        {join_each("lexical_term term", "term.id = holding.term_id")}
-        {join_each("lexical_posting posting", "posting.term_id = term.id AND posting.passage_id = held.passage_id")}
+        {lookup("lexical_term term", "term.id = holding.term_id")}
+        {lookup("lexical_posting posting", "posting.term_id = term.id AND posting.passage_id = held.passage_id")}
         """,
         {"collection": collection_id, "ids": list(vectors)},
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.judged_queries import JUDGED
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids
+from engram.storage.row_lookups import WANTED, id_rows, lookup
 
 Vector = NDArray[np.float32]
 
@@ -70,10 +70,10 @@ class ScoredUnit:
     generation: int
 
 
-_BY_ID = f"{WANTED} {join_each('expansion_unit unit', 'unit.id = wanted.id')}"
-_OF_PASSAGE = join_each("key_credit credit", "credit.passage_id = wanted.id")
-_EVIDENCE = join_each("key_evidence evidence", "evidence.event_id = credit.event_id")
-_BY_HASH = f"{rows_of_ids('hashes', 'bytea')} {join_each('expansion_unit unit', 'unit.text_hash = wanted.id')}"
+_BY_ID = f"{WANTED} {lookup('expansion_unit unit', 'unit.id = wanted.id')}"
+_OF_PASSAGE = lookup("key_credit credit", "credit.passage_id = wanted.id")
+_EVIDENCE = lookup("key_evidence evidence", "evidence.event_id = credit.event_id")
+_BY_HASH = f"{id_rows('hashes', 'bytea')} {lookup('expansion_unit unit', 'unit.text_hash = wanted.id')}"
 
 
 def stored_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> dict[bytes, Unit]:
@@ -233,7 +233,7 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
         FROM {WANTED} {_OF_PASSAGE} {_EVIDENCE}
-        {join_each("feedback_event event", "event.id = credit.event_id")} {JUDGED}
+        {lookup("feedback_event event", "event.id = credit.event_id")} {JUDGED}
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -246,11 +246,11 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[C
 
 # Evidence that counts: it waits for an evolution, or one that is not rolled back took it in.
 _COUNTED = f"""
-    FROM {rows_of_ids("passages")} {_OF_PASSAGE} {_EVIDENCE}
-    {join_each("key_generation generation", "generation.number = evidence.generation", outer=True)}
+    FROM {id_rows("passages")} {_OF_PASSAGE} {_EVIDENCE}
+    {lookup("key_generation generation", "generation.number = evidence.generation", outer=True)}
     WHERE credit.weight > 0
 """
-_UNIT = join_each("expansion_unit unit", "unit.id = scored.unit_id")
+_UNIT = lookup("expansion_unit unit", "unit.id = scored.unit_id")
 _SCORE = "sum(credit.weight * credit.gain ORDER BY credit.event_id)"
 
 
@@ -272,7 +272,7 @@ def refresh_memory(
             GROUP BY credit.passage_id, credit.unit_id
             UNION ALL
             SELECT held.passage_id, held.unit_id, held.score
-            FROM {rows_of_ids("passages")} {join_each("expansion_memory held", "held.passage_id = wanted.id")}
+            FROM {id_rows("passages")} {lookup("expansion_memory held", "held.passage_id = wanted.id")}
             WHERE NOT held.unit_id = ANY(%(units)s)
         ), best AS MATERIALIZED (
             SELECT passage_id, unit_id, score FROM (
@@ -282,7 +282,7 @@ def refresh_memory(
                 FROM scored {_UNIT}
             ) AS ranked WHERE place <= %(capacity)s
         ), evicted AS (
-            DELETE FROM expansion_memory held USING {rows_of_ids("passages")}
+            DELETE FROM expansion_memory held USING {id_rows("passages")}
             WHERE held.collection_id = wanted.collection_id AND held.passage_id = wanted.id
               AND (held.passage_id, held.unit_id) NOT IN (SELECT passage_id, unit_id FROM best)
         )
@@ -305,7 +305,7 @@ def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.unit_id, held.score
-        FROM {WANTED} {join_each("expansion_memory held", "held.passage_id = wanted.id")}
+        FROM {WANTED} {lookup("expansion_memory held", "held.passage_id = wanted.id")}
         ORDER BY held.passage_id, held.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -364,7 +364,7 @@ def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
     rows = reader.rows(
         f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
-        {join_each("key_credit credit", "credit.event_id = evidence.event_id")}
+        {lookup("key_credit credit", "credit.event_id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND credit.weight > 0
         ORDER BY credit.passage_id
         """,

@@ -9,7 +9,7 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.passage_keys.evolved_keys import EvolvedKey, Posting
 from engram.storage.passage_keys.key_credits import Credit
-from engram.storage.row_lookups import WANTED, join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class WithdrawnEvidence:
     waited: bool
 
 
-_OF_EVENTS = rows_of_ids("events")
-_CREDIT = join_each("key_credit credit", "credit.event_id = wanted.id")
+_OF_EVENTS = id_rows("events")
+_CREDIT = lookup("key_credit credit", "credit.event_id = wanted.id")
 
 
 def any_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> bool:
     """Whether one of the events carried expansions and is applied."""
     found: bool = reader.scalar(
-        f"SELECT count(*) > 0 FROM {_OF_EVENTS} {join_each('key_evidence evidence', 'evidence.event_id = wanted.id')}",
+        f"SELECT count(*) > 0 FROM {_OF_EVENTS} {lookup('key_evidence evidence', 'evidence.event_id = wanted.id')}",
         {"collection": collection_id, "events": list(events)},
     )
     return found
@@ -95,9 +95,9 @@ def bringers(
     rows = reader.rows(
         f"""
         SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.id AS event_id FROM {WANTED}
-        {join_each("expansion_unit unit", "unit.id = wanted.id")}
-        {join_each("key_credit credit", "credit.unit_id = unit.id")}
-        {join_each("feedback_event event", "event.id = credit.event_id")}
+        {lookup("expansion_unit unit", "unit.id = wanted.id")}
+        {lookup("key_credit credit", "credit.unit_id = unit.id")}
+        {lookup("feedback_event event", "event.id = credit.event_id")}
         ORDER BY unit.id, event.applied_sequence
         """,
         {"collection": collection_id, "ids": list(units)},
@@ -111,7 +111,7 @@ def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], rem
     writer.execute(
         f"""
         UPDATE expansion_unit unit SET method = new.method
-        FROM {selected_rows("unnest(%(ids)s::bigint[], %(methods)s::text[]) AS selected_rows(id, method)")}
+        FROM {new_rows("unnest(%(ids)s::bigint[], %(methods)s::text[]) AS given(id, method)")}
         WHERE unit.collection_id = new.collection_id AND unit.id = new.id AND unit.method <> new.method
         """,
         {"collection": collection_id, "ids": list(methods), "methods": list(methods.values())},
@@ -130,7 +130,7 @@ def waiting_gains(reader: Reader, collection_id: int) -> list[float]:
     rows = reader.rows(
         f"""
         SELECT evidence.gain FROM key_evidence evidence
-        {join_each("feedback_event event", "event.id = evidence.event_id")}
+        {lookup("feedback_event event", "event.id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND evidence.gate <> 'none'
         ORDER BY event.applied_sequence
         """,
@@ -160,7 +160,7 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
     rows = reader.rows(
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, credit.gain, credit.weight
-        FROM {WANTED} {join_each("key_credit credit", "credit.passage_id = wanted.id")}
+        FROM {WANTED} {lookup("key_credit credit", "credit.passage_id = wanted.id")}
         ORDER BY credit.passage_id, credit.event_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -171,7 +171,7 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
 def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:
     """Unit -> hash of its text."""
     rows = reader.rows(
-        f"SELECT unit.id, unit.text_hash FROM {WANTED} {join_each('expansion_unit unit', 'unit.id = wanted.id')}",
+        f"SELECT unit.id, unit.text_hash FROM {WANTED} {lookup('expansion_unit unit', 'unit.id = wanted.id')}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row.id: bytes(row.text_hash) for row in rows}
@@ -182,7 +182,7 @@ def evolved(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
     rows = reader.rows(
         f"""
         SELECT key.passage_id, key.generation, key.vector, key.units, key.scores
-        FROM {WANTED} {join_each("passage_key key", "key.passage_id = wanted.id")} ORDER BY key.passage_id
+        FROM {WANTED} {lookup("passage_key key", "key.passage_id = wanted.id")} ORDER BY key.passage_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -204,7 +204,7 @@ def postings(reader: Reader, collection_id: int, passages: Sequence[int]) -> lis
     rows = reader.rows(
         f"""
         SELECT posting.term, posting.passage_id, posting.base, posting.frequency, posting.length
-        FROM {WANTED} {join_each("evolved_posting posting", "posting.passage_id = wanted.id")}
+        FROM {WANTED} {lookup("evolved_posting posting", "posting.passage_id = wanted.id")}
         ORDER BY posting.passage_id, posting.term COLLATE "C"
         """,
         {"collection": collection_id, "ids": list(passages)},

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import join_each
+from engram.storage.row_lookups import lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def touched(reader: Reader, collection_id: int, numbers: Sequence[int]) -> list[
     rows = reader.rows(
         f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
-        {join_each("key_credit credit", "credit.event_id = evidence.event_id")}
+        {lookup("key_credit credit", "credit.event_id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation = ANY(%(numbers)s)
           AND credit.weight > 0
         ORDER BY credit.passage_id

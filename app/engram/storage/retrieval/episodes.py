@@ -17,7 +17,7 @@ from engram.context.errors import NotFoundError
 from engram.storage.column_parameters import Numbers, integers
 from engram.storage.corpus.collection_lock import KEPT, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import THERE, WANTED, join_each, rows_of_ids
+from engram.storage.row_lookups import THERE, WANTED, id_rows, lookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +186,7 @@ def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UU
     rows = reader.rows(
         f"""
         SELECT e.id, e.question, e.activated, e.shown
-        FROM {rows_of_ids("ids", "uuid")} {join_each("episode e", "e.id = wanted.id")}
+        FROM {id_rows("ids", "uuid")} {lookup("episode e", "e.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(ids)},
     )
@@ -220,7 +220,7 @@ def nearest_sentences(
             WHERE collection_id = %(collection)s AND id = %(episode)s
               AND space = (SELECT space FROM collection WHERE id = %(collection)s) OFFSET 0
         ) AS asked
-        CROSS JOIN {WANTED} {join_each("sentence s", "s.passage_id = wanted.id")}
+        CROSS JOIN {WANTED} {lookup("sentence s", "s.passage_id = wanted.id")}
         GROUP BY s.passage_id
         """,
         {"collection": collection_id, "episode": episode, "ids": integers(sorted(passages))},

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Vector
-from engram.storage.row_lookups import WANTED, join_each
+from engram.storage.row_lookups import WANTED, lookup
 
 RECENT = 200
 """Answers that are looked through for passages that they explored or activated."""
@@ -19,13 +19,14 @@ def touches(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict
     rows = reader.rows(
         f"""
         WITH candidate AS MATERIALIZED (
-            SELECT s.id AS sentence_id, s.passage_id FROM {WANTED} {join_each("sentence s", "s.passage_id = wanted.id")}
+            SELECT s.id AS sentence_id, s.passage_id FROM {WANTED}
+            {lookup("sentence s", "s.passage_id = wanted.id")}
         ), recent AS (
             SELECT id, activated, explored FROM episode WHERE collection_id = %(collection)s
             ORDER BY created_at DESC LIMIT %(recent)s
         ), touch AS (
             SELECT passage_id, sum(support.update_count) AS times FROM candidate
-            {join_each("question_support support", "support.sentence_id = candidate.sentence_id")} GROUP BY passage_id
+            {lookup("question_support support", "support.sentence_id = candidate.sentence_id")} GROUP BY passage_id
             UNION ALL
             SELECT passage_id, count(DISTINCT recent.id) AS times
             FROM recent, unnest(recent.activated) AS activated(sentence_id) JOIN candidate USING (sentence_id)
@@ -48,7 +49,7 @@ def nearest_sentences(
     rows = reader.rows(
         f"""
         SELECT DISTINCT ON (s.passage_id) s.id, s.passage_id, s.position, s.text
-        FROM {WANTED} {join_each("sentence s", "s.passage_id = wanted.id")}
+        FROM {WANTED} {lookup("sentence s", "s.passage_id = wanted.id")}
         ORDER BY s.passage_id, s.embedding <#> %(q)s, s.position
         """,
         {"collection": collection_id, "ids": list(passages), "q": question},

@@ -14,7 +14,7 @@ from engram.storage.column_parameters import floats, integers, received
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
-from engram.storage.row_lookups import WANTED, join_each, join_once, rows_of_ids
+from engram.storage.row_lookups import WANTED, id_rows, join_once, lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class SelectedSentence:
 DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01-01' + 1 AS ends"
 """The days of a ``time_expression t``, numbered as Python's ordinals are."""
 
-_IN_SCOPE = join_each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s")
+_IN_SCOPE = lookup("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s")
 
 # Before the hub limit, or a filter would look only at a hub's first sentences.
-_LINK_IN_SCOPE = join_each("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
+_LINK_IN_SCOPE = lookup("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
 
 _GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
@@ -44,7 +44,7 @@ _VECTORS = {"task": "q", "time": "q_time"}
 """Channel -> the parameter that its memories are compared with."""
 
 _REACHED = "ARRAY(SELECT sentence_id FROM reached)"
-_TIME = join_each("time_expression t", "t.id = s.time_expression_id", outer=True)
+_TIME = lookup("time_expression t", "t.id = s.time_expression_id", outer=True)
 
 _SCOPE = """(
     SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.metadata @> %(metadata)s OFFSET 0
@@ -93,7 +93,7 @@ _ACTIVE_NEAR = f"""
         FROM {{given}}
     ), nearby AS MATERIALIZED (
         SELECT l.entity_id, l.sentence_id
-        FROM {{near}} {join_each("entity_sentence l", "l.passage_id = wanted.id")}
+        FROM {{near}} {lookup("entity_sentence l", "l.passage_id = wanted.id")}
         WHERE (l.entity_id IN (SELECT entity_id FROM active WHERE hub)) IS TRUE
     )
 """
@@ -127,7 +127,7 @@ def linked_sentences(
         read: how many of the best are read, besides the recalled.
     """
     row = reader.row(
-        reaching(focus, linked(focus, _GIVEN, None if near is None else rows_of_ids("near"))),
+        reaching(focus, linked(focus, _GIVEN, None if near is None else id_rows("near"))),
         linking(
             focus,
             limits,
@@ -200,10 +200,10 @@ def all_sentences(
         read: how many of the best are read, besides the recalled.
     """
     if passages is not None:
-        source = f"{rows_of_ids('passages')} {join_each('sentence s', 's.passage_id = wanted.id')}"
+        source = f"{id_rows('passages')} {lookup('sentence s', 's.passage_id = wanted.id')}"
         source += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus)}"
     elif focus.metadata:  # how many sentences it leaves is not known, so the rest is looked up
-        source = f"{_SCOPE} {join_each('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
+        source = f"{_SCOPE} {lookup('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
     else:
         source = f"sentence s {_all_factors(focus)} WHERE s.collection_id = %(collection)s"
     candidates = f"""
@@ -232,18 +232,18 @@ def all_sentences(
 # Of the sentences that are ``chosen``: whom they name, and how they read.
 _LINKS = f"""
     link AS MATERIALIZED (
-        SELECT l.sentence_id, l.entity_id FROM chosen {join_each("entity_sentence l", "l.sentence_id = chosen.id")}
+        SELECT l.sentence_id, l.entity_id FROM chosen {lookup("entity_sentence l", "l.sentence_id = chosen.id")}
     ), named AS MATERIALIZED (
         SELECT e.id, e.surface, (SELECT count(*) FROM (
             SELECT FROM entity_sentence l
             WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(hub_limit)s
         ) AS counted) AS sentences
-        FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {join_each("entity e", "e.id = wanted.id")}
+        FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {lookup("entity e", "e.id = wanted.id")}
     )
 """
 _TEXTS = f"""
     SELECT s.id AS sentence_id, s.passage_id, p.external_id, s.position, s.text
-    FROM chosen {join_each("sentence s", "s.id = chosen.id")} {join_each("passage p", "p.id = s.passage_id")}
+    FROM chosen {lookup("sentence s", "s.id = chosen.id")} {lookup("passage p", "p.id = s.passage_id")}
     ORDER BY s.id
 """
 _NAMED = """
@@ -337,7 +337,7 @@ def _columns(focus: Focus) -> dict[str, str]:
 def _factors(focus: Focus) -> str:
     """What the factors of a few sentences are read from."""
     memories = (
-        join_each(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
+        lookup(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
         for one in _channels(focus)
     )
     return "".join([*memories, *([_TIME] if focus.asked else [])])

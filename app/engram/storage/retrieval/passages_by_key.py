@@ -15,7 +15,7 @@ from engram.storage.database import Reader
 from engram.storage.retrieval.graph_hops import DAYS
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
-from engram.storage.row_lookups import WANTED, join_each, join_once
+from engram.storage.row_lookups import WANTED, join_once, lookup
 
 SEARCHES_AT_ONCE = 100
 """Searches that one statement makes: an exact one of 10,000 passages takes some milliseconds."""
@@ -30,8 +30,8 @@ class Keyed:
 
 
 _IDS = "%(ids)s::bigint[]"
-_KEY = join_each("passage_key key", "key.passage_id = p.id", outer=True)
-_PASSAGE_OF_KEY = join_each("passage p", "p.id = key.passage_id {scope}")
+_KEY = lookup("passage_key key", "key.passage_id = p.id", outer=True)
+_PASSAGE_OF_KEY = lookup("passage p", "p.id = key.passage_id {scope}")
 
 # The evolved keys that are nearest: of all of them, unless the passages' metadata are asked for as well.
 _NEAREST_EVOLVED = f"""
@@ -211,8 +211,8 @@ def timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> di
     rows = reader.rows(
         f"""
         SELECT DISTINCT s.passage_id, {DAYS}
-        FROM {WANTED} {join_each("sentence s", "s.passage_id = wanted.id")}
-        {join_each("time_expression t", "t.id = s.time_expression_id")}
+        FROM {WANTED} {lookup("sentence s", "s.passage_id = wanted.id")}
+        {lookup("time_expression t", "t.id = s.time_expression_id")}
         """,
         {"collection": focus.collection.id, "ids": list(passages)},
     )

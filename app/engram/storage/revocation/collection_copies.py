@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import join_each, rows_of_ids
+from engram.storage.row_lookups import id_rows, lookup
 from engram.storage.tables import metadata
 
 
@@ -57,10 +57,10 @@ class Corpus:
 
 def of_source(table: str, condition: str, *, outer: bool = False) -> str:
     """As ``each``, of the source's rows."""
-    return join_each(table, condition, outer=outer, collection="%(source)s")
+    return lookup(table, condition, outer=outer, collection="%(source)s")
 
 
-IDS = rows_of_ids("ids", collection="%(source)s")
+IDS = id_rows("ids", collection="%(source)s")
 PASSAGE = of_source("passage", "passage.id = {row}.passage_id AND passage.created_at <= %(until)s")
 """Those whose passage is copied."""
 

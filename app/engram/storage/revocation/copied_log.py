@@ -13,7 +13,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.revocation.collection_copies import IDS, PASSAGE, Copy, counted, of_source, rows_of
-from engram.storage.row_lookups import join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import id_rows, lookup, new_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedS
                event.observation_noise_negative, event.process_noise, event.daily_share, event.contested_share,
                event.daily_comparisons, event.standing
         FROM feedback_event event
-        {join_each("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
+        {lookup("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
         WHERE {counted("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
         """,
         {"source": source, "until": until},
@@ -72,7 +72,7 @@ def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> d
     """Text hash -> question, of those that the source has."""
     rows = reader.rows(
         f"""
-        SELECT question.text_hash, question.id FROM {rows_of_ids("hashes", "bytea", collection="%(source)s")}
+        SELECT question.text_hash, question.id FROM {id_rows("hashes", "bytea", collection="%(source)s")}
         {of_source("question", "question.text_hash = wanted.id")}
         """,
         {"source": source, "hashes": list(hashes)},
@@ -183,7 +183,7 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
     writer.execute(
         f"""
         UPDATE feedback_event event SET status = 'applied', question_id = new.question_id
-        FROM {selected_rows(taught)}
+        FROM {new_rows(taught)}
         WHERE event.collection_id = new.collection_id AND event.id = new.id
         """,
         parameters,
@@ -194,8 +194,8 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
             SELECT min(made.number) FROM key_generation made
             WHERE made.collection_id = %(collection)s AND made.created_at >= event.applied_at
         )
-        FROM {rows_of_ids("ids")}
-        {join_each("feedback_event event", "event.id = wanted.id")}
+        FROM {id_rows("ids")}
+        {lookup("feedback_event event", "event.id = wanted.id")}
         WHERE evidence.collection_id = wanted.collection_id AND evidence.event_id = wanted.id
           AND evidence.gate <> 'none'
         """,
@@ -223,8 +223,8 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
     """Give these sentences the memories that verdicts touched, each as it began."""
     touched = writer.rows(
         f"""
-        SELECT DISTINCT audit.sentence_id, audit.channel FROM {rows_of_ids("ids", collection="%(target)s")}
-        {join_each("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
+        SELECT DISTINCT audit.sentence_id, audit.channel FROM {id_rows("ids", collection="%(target)s")}
+        {lookup("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
         WHERE audit.channel IN ('task', 'time')
         """,
         copy.parameters(ids=list(sentences)),
@@ -235,7 +235,7 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
     rows = "unnest(%(touched)s::bigint[], %(channels)s::text[]) AS touched(sentence_id, channel)"
     expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND new.channel = 'time'"
     began = f"""
-        FROM {selected_rows(rows, collection="%(source)s")}
+        FROM {new_rows(rows, collection="%(source)s")}
         {of_source("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
         {of_source("time_expression began", expression, outer=True)}
     """
@@ -277,8 +277,8 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
         SELECT DISTINCT ON (gone.id) %(target)s, gone.id, gone.text_hash, judged.question, judged.embedding,
                event.applied_at
         FROM unnest(%(gone)s::bigint[], %(hashes)s::bytea[]) AS gone(id, text_hash)
-        {join_each("feedback_event event", "event.question_id = removed.id", collection="%(target)s")}
-        {join_each("judged_query judged", "judged.id = event.query_id", collection="%(target)s")}
+        {lookup("feedback_event event", "event.question_id = gone.id", collection="%(target)s")}
+        {lookup("judged_query judged", "judged.id = event.query_id", collection="%(target)s")}
         ORDER BY gone.id, event.applied_sequence
         """,
         parameters | {"gone": list(removed), "hashes": list(removed.values())},
@@ -288,10 +288,10 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
         INSERT INTO question_support
             (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
         SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
-        FROM {rows_of_ids("ids", collection="%(target)s")}
-        {join_each("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
-        {join_each("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
-        {join_each("sentence s", "s.id = audit.sentence_id", collection="%(target)s")}
+        FROM {id_rows("ids", collection="%(target)s")}
+        {lookup("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
+        {lookup("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
+        {lookup("sentence s", "s.id = audit.sentence_id", collection="%(target)s")}
         WHERE audit.channel = 'recall'
         """,
         parameters,
@@ -302,8 +302,9 @@ def units_credited(reader: Reader, copy: Copy, events: Sequence[int]) -> list[in
     """The copy's expansion units that these verdicts credit to passages, in id order."""
     rows = reader.rows(
         f"""
-        SELECT DISTINCT credit.unit_id FROM {rows_of_ids("ids", collection="%(target)s")}
-        {join_each("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")} ORDER BY credit.unit_id
+        SELECT DISTINCT credit.unit_id FROM {id_rows("ids", collection="%(target)s")}
+        {lookup("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")}
+        ORDER BY credit.unit_id
         """,
         copy.parameters(ids=list(events)),
     )

@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from engram.core.filter.states import question_hash
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
-from engram.storage.row_lookups import NOW, WANTED, join_each, rows_of_ids, selected_rows
+from engram.storage.row_lookups import NOW, WANTED, id_rows, lookup, new_rows
 
 
 def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int]) -> int:
@@ -28,7 +28,8 @@ def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int])
     """
     rows = writer.rows(
         f"""
-        SELECT DISTINCT read.session_id FROM {WANTED} {join_each("session_passage read", "read.passage_id = wanted.id")}
+        SELECT DISTINCT read.session_id FROM {WANTED}
+        {lookup("session_passage read", "read.passage_id = wanted.id")}
         ORDER BY 1
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -57,8 +58,8 @@ def _episodes(writer: Writer, collection_id: int, sessions: Sequence[UUID]) -> d
     """The episodes of these sessions' rounds, each with its session's own question."""
     rows = writer.rows(
         f"""
-        SELECT round.episodes, s.question FROM {rows_of_ids("ids", "uuid")} {join_each("session s", "s.id = wanted.id")}
-        {join_each("session_round round", "round.session_id = wanted.id")}
+        SELECT round.episodes, s.question FROM {id_rows("ids", "uuid")} {lookup("session s", "s.id = wanted.id")}
+        {lookup("session_round round", "round.session_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sessions)},
     )
@@ -115,9 +116,9 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
     """Replace the words of sub-questions in their episodes, in the log and among the questions that were taught."""
     rows = writer.rows(
         f"""
-        SELECT e.id, e.question FROM {rows_of_ids("ids", "uuid")} {join_each("episode e", "e.id = wanted.id")}
+        SELECT e.id, e.question FROM {id_rows("ids", "uuid")} {lookup("episode e", "e.id = wanted.id")}
         UNION ALL
-        SELECT j.id, j.question FROM {rows_of_ids("ids", "uuid")} {join_each("judged_query j", "j.id = wanted.id")}
+        SELECT j.id, j.question FROM {id_rows("ids", "uuid")} {lookup("judged_query j", "j.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(owned)},
     )
@@ -127,21 +128,21 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
         return
     taught = writer.rows(
         f"""
-        SELECT q.id, q.text_hash FROM {rows_of_ids("ids", "bytea")} {join_each("question q", "q.text_hash = wanted.id")}
+        SELECT q.id, q.text_hash FROM {id_rows("ids", "bytea")} {lookup("question q", "q.text_hash = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(words)},
     )
     equal_rows = writer.rows(
         f"""
         SELECT DISTINCT event.query_id, event.question_id FROM {WANTED}
-        {join_each("feedback_event event", "event.question_id = wanted.id")}
+        {lookup("feedback_event event", "event.question_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": [row.id for row in taught]},
     )
     by_question = {row.id: words[bytes(row.text_hash)] for row in taught}
     fresh = {key: words[question_hash(text)] for key, text in renamed.items()}
     fresh |= {row.query_id: by_question[row.question_id] for row in equal_rows}
-    new = selected_rows("unnest(%(ids)s::uuid[], %(texts)s::text[]) AS given(id, question)")
+    new = new_rows("unnest(%(ids)s::uuid[], %(texts)s::text[]) AS given(id, question)")
     parameters = {"collection": collection_id, "ids": sorted(fresh), "texts": [fresh[key] for key in sorted(fresh)]}
     # A trace says which names the question mentioned, as it wrote them, and which time.
     unsaid = """, trace = trace || '{"entities": [], "time_constraint": null}'"""
@@ -157,7 +158,7 @@ def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> No
     writer.execute(
         f"""
         UPDATE question held SET text = new.text, text_hash = new.text_hash
-        FROM {selected_rows(columns)}
+        FROM {new_rows(columns)}
         WHERE held.collection_id = new.collection_id AND held.id = new.id
         """,
         {

@@ -17,7 +17,7 @@ from engram.core.planning.session import Round
 from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOW, WANTED, join_each
+from engram.storage.row_lookups import NOW, WANTED, lookup
 from engram.storage.sessions import session_erasure
 
 ONE = "collection_id = %(collection)s AND id = %(session)s"
@@ -177,7 +177,7 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
         f"""
         SELECT e.sentence_id, e.passage_id, s.text, e.round, e.query, e.gap, e.score
         FROM (SELECT * FROM session_evidence WHERE {OF} OFFSET 0) AS e
-        {join_each("sentence s", "s.id = e.sentence_id")} ORDER BY e.place
+        {lookup("sentence s", "s.id = e.sentence_id")} ORDER BY e.place
         """,
         {"collection": collection_id, "session": session},
     )
@@ -306,7 +306,7 @@ def standing(writer: Writer, collection_id: int, passages: Sequence[int], senten
         {"collection": collection_id, "ids": list(passages)},
     )
     row = writer.scalar(
-        f"SELECT count(*) FROM {WANTED} {join_each('sentence s', 's.id = wanted.id')}",
+        f"SELECT count(*) FROM {WANTED} {lookup('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
     return len(held) == len(set(passages)) and row == len(set(sentences))
