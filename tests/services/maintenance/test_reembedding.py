@@ -128,7 +128,7 @@ def test_all_vectors_are_of_the_other_encoder_and_the_log_still_explains_them(
 def test_memories_are_as_if_it_had_been_its_encoder_from_the_first_day(
     both: Application, own: Servers, settings: Settings, second: Embedder, collection: str
 ) -> None:
-    # Of a passage that helped as a whole the sentence that stands for it was chosen by the vectors of then, and stays.
+    # The sentence that stands for a passage that helped as a whole was chosen by the old vectors, and stays.
     born(both, collection)
     undo.apply(both, collection, undo.stream(both, collection, 12, seed=3, whole_passages=False), batch=4)
     reembedded(both, collection)
