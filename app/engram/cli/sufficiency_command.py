@@ -41,7 +41,7 @@ def enough(
     ] = None,
     folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("evaluation"),
 ) -> None:
-    """Measure how well it is told whether an answer is enough, on a data set: docs/enough.md."""
+    """Measure how well it is told whether an answer is enough, on a data set: docs/sufficiency.md."""
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
     from engram.evaluation.harness import open_harness

@@ -2708,7 +2708,7 @@ export interface components {
             events: number;
             /**
              * Features
-             * @description By name (docs/enough.md). None where nothing was found.
+             * @description By name (docs/sufficiency.md). None where nothing was found.
              */
             features: {
                 [key: string]: components["schemas"]["FeatureTraceOut"];
@@ -2789,7 +2789,7 @@ export interface components {
             created_at: string;
             /**
              * Enough
-             * @description With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             enough?: number | null;
             /** Entities */
@@ -5625,7 +5625,7 @@ export interface components {
             collection: string;
             /**
              * Enough
-             * @description With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             enough?: number | null;
             /** Entities */

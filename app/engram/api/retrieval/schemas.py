@@ -296,7 +296,7 @@ class EnoughOut(AnswerModel):
         description="By verdicts on nearby past questions that claimed to name all evidence, in [0, 1]."
     )
     features: dict[str, FeatureTraceOut] = Field(
-        description="By name (docs/enough.md). None where nothing was found."
+        description="By name (docs/sufficiency.md). None where nothing was found."
     )
     events: int = Field(description="Verdicts in the weights.")
     influences: list[EnoughInfluenceOut] = Field(
@@ -361,7 +361,7 @@ class QueryOut(AnswerModel):
         ge=0,
         le=1,
         description=(
-            "With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach "
+            "With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach "
             "it. Null with profile 'paper', and with strategies other than 'graph'."
         ),
     )

@@ -1897,7 +1897,7 @@ class EnoughOut(Struct):
     """
     features: dict[str, FeatureTraceOut]
     """
-    By name (docs/enough.md). None where nothing was found.
+    By name (docs/sufficiency.md). None where nothing was found.
     """
     model: float
     """
@@ -2650,7 +2650,7 @@ class EpisodeOut(Struct):
     """
     enough: float | None = None
     """
-    With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
     entities: list[EntityOut] | None = None
     expanded: bool = False
@@ -2706,7 +2706,7 @@ class QueryOut(Struct):
     """
     enough: float | None = None
     """
-    With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
     entities: list[EntityOut] | None = None
     expanded: bool = False
