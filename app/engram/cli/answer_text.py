@@ -66,7 +66,8 @@ def why_nothing(client: Client, answer: Mapping[str, Any], sought: Mapping[str, 
     """Why an answer has no passage, and what to try."""
     name = answer["collection"]
     if answer["insufficient"]:
-        return f"Nothing is shown, since it is enough with {answer['enough'] or 0:.0%} only: see docs/sufficiency.md."
+        probability = answer["enough"] or 0
+        return f"Nothing is shown, since it is enough with {probability:.0%} only: see docs/sufficiency.md."
     held = client.send("GET", path_of("collections", name))["passage_count"]
     if not held:
         page = client.send("GET", path_of("collections", name, "jobs"), params={"limit": 20})

@@ -361,8 +361,8 @@ class QueryOut(AnswerModel):
         ge=0,
         le=1,
         description=(
-            "With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach "
-            "it. Null with profile 'paper', and with strategies other than 'graph'."
+            "With what probability the first five passages hold all the evidence (docs/sufficiency.md); "
+            "verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'."
         ),
     )
     insufficient: bool = Field(
