@@ -214,8 +214,8 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
     arguments = parser.parse_args()
     with application() as (app, _):
-        app.__dict__["embedder"] = Remembering(app.embedder)
-        app.__dict__.pop("encoder", None)
+        app.models.embedder = Remembering(app.embedder)
+        app.models.__dict__.pop("encoder", None)
         for name in arguments.sets:
             chosen, asked = subset(arguments.data / name, arguments.questions, arguments.passages)
             read = documents(name, chosen)

@@ -96,9 +96,9 @@ class Run:
         self.step("session", self.session)
         self.step("cost", self.measure)
         self.step("by id", lambda: self.send("GET", f"/queries/{self.queries['first'][0]}")["collection"])
-        self.step("maintenance", lambda: self.app.maintain.run() is not None)
-        self.step("retention", lambda: self.app.retention.run() is not None)
-        self.step("statistics", lambda: self.app.statistics.run(lambda: False))
+        self.step("maintenance", lambda: self.app.maintenance.indexes.run() is not None)
+        self.step("retention", lambda: self.app.maintenance.retention.run() is not None)
+        self.step("statistics", lambda: self.app.maintenance.statistics.run(lambda: False))
         self.step("passage removed", self.remove_passage)
         self.step("replay", self.replay)
         self.step("collection deleted", self.delete)
@@ -213,7 +213,7 @@ class Run:
 
     def delete(self) -> str:
         self.send("DELETE", "/collections/c2")
-        self.app.removal.run(lambda: False)
+        self.app.maintenance.removal.run(lambda: False)
         with self.app.database.read() as reader:
             left = reader.scalar("SELECT count(*) FROM passage")
         return f"{left} passages left of others"
@@ -225,7 +225,7 @@ def application(
 ) -> Iterator[tuple[Application, TestClient]]:
     """An application with these models and a client of it."""
     with closing(Application(settings, addresses, consumer="benchmark")) as app:
-        app.__dict__.update(models)
+        app.models.__dict__.update(models)
         app.warm_up()
         with TestClient(create_app(app), raise_server_exceptions=False) as http:
             yield app, http

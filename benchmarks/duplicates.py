@@ -135,7 +135,7 @@ def main() -> None:
     given = parser.parse_args()
     rows: list[Sequence[object]] = []
     with application() as (app, _):
-        app.__dict__["embedder"] = Remembering(app.embedder)
+        app.models.embedder = Remembering(app.embedder)
         app.__dict__.pop("encoder", None)
         for folder in given.datasets:
             gold = labels(folder)

@@ -190,7 +190,7 @@ def costs(
 ) -> list[list[object]]:
     """Rows of the second table: way, updates, milliseconds of process and Postgres, of both, over each floor."""
     backends, collection_id = Backends(app), app.access.scope(collection).collection.id
-    app.statistics.run(lambda: False)
+    app.maintenance.statistics.run(lambda: False)
     spent: dict[str, list[NDArray[np.float64]]] = {"verdicts": [], "plain": [], "audited": []}
     updates: list[int] = []
     for _ in range(rounds):

@@ -134,7 +134,7 @@ def main() -> None:
             measured("large ones, each time another, without the small ones", large)
         try:
             copied(app, first, names)
-            app.statistics.run()
+            app.maintenance.statistics.run()
             step = max(1, len(names) // len(asked))
             measured("a small one, each time another", names[::step])
             if large:

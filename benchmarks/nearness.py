@@ -15,7 +15,7 @@ import numpy as np
 
 import common
 from engram.config.settings import Settings
-from engram.runtime.parts import Parts
+from engram.runtime.models import Models
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     arguments.add_argument("dataset", type=Path)
     arguments.add_argument("--gates", type=float, nargs="+", default=[0.6, 0.7, 0.75, 0.8])
     given = arguments.parse_args()
-    encoder = Parts(Settings(log_level="ERROR")).embedder
+    encoder = Models(Settings(log_level="ERROR")).embedder
     rows = common.read_jsonl(common.dataset_file(given.dataset, "queries"))
     vectors = encoder.embed([row["text"] for row in rows])
     pairs = (vectors @ vectors.T)[np.triu_indices(len(rows), 1)]

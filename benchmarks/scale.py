@@ -212,7 +212,7 @@ def main() -> None:
         asked = asked[: arguments.questions]
         sizes = [[source]]
         sizes += [[grown(app, source, n, at) for at in range(arguments.number)] for n in arguments.passages]
-        app.statistics.run()
+        app.maintenance.statistics.run()
         costs: dict[int, Mapping[str, float]] = {}
         rows: list[list[object]] = []
         for names in sizes:

@@ -151,7 +151,7 @@ def own(addresses: Servers) -> Iterator[Servers]:
 def application(settings: Settings, addresses: Servers, heavy: Heavy) -> Iterator[Application]:
     """The application, encoder and language loaded."""
     services = Application(settings, addresses, consumer="tests")
-    services.__dict__["embedder"], services.__dict__["language"] = heavy
+    services.models.embedder, services.models.language = heavy
     services.warm_up()
     yield services
     services.close()

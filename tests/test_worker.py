@@ -40,7 +40,7 @@ def working(
     """A worker of its own process's making, stopped at the end; its application shares only what is heavy."""
     settings: Settings = application.settings.model_copy(update={"sweep_seconds": sweep_seconds})
     app = Application(settings, replace(addresses, redis_url=redis_url), consumer="worker")
-    app.embedder, app.language = application.embedder, application.language
+    app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)
     thread = threading.Thread(target=worker.run)
     thread.start()
@@ -256,7 +256,7 @@ def test_what_a_lost_worker_left_to_retire_is_retired_by_another(
 
 def test_it_says_whether_it_lives_and_can_work(application: Application, addresses: Servers) -> None:
     app = Application(application.settings, addresses, consumer="probed")
-    app.embedder, app.language = application.embedder, application.language
+    app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)
     exposed = Exposed("127.0.0.1", 0, checks=worker.checks())
 
@@ -284,7 +284,7 @@ def test_it_says_whether_it_lives_and_can_work(application: Application, address
 
 def test_it_cannot_work_without_its_database(application: Application, addresses: Servers) -> None:
     app = Application(application.settings, replace(addresses, database_url="postgresql://127.0.0.1:1/engram"))
-    app.embedder, app.language = application.embedder, application.language
+    app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)
     worker._warm.set()
     status, said = worker.checks()["/readyz"]()

@@ -47,7 +47,7 @@ def _variants(application: Application, addresses: Servers, settings: Settings) 
             **changed: Any,
         ) -> Application:
             built = Application(settings.model_copy(update=changed), Servers(database_url, redis_url))
-            built.__dict__.update(embedder=embedder or application.embedder, language=application.language)
+            built.models.embedder, built.models.language = embedder or application.embedder, application.language
             stack.callback(built.close)
             return built
 

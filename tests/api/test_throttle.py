@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from engram.runtime.container import Application, Servers
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import Principal
 from engram.storage.rate_buckets import Buckets
+from tests.conftest import NOWHERE
 
 FREELY = Bounds(0, 0, 0, 1.0)
 
@@ -244,9 +246,8 @@ def test_a_client_is_an_address_or_a_customers_network(host: str, name: str) -> 
 
 def test_nobody_on_loopback_is_limited_and_others_are(application: Application, settings: Settings) -> None:
     def limited(**changed: Any) -> Rates | None:
-        apart = Application.__new__(Application)
-        apart.__dict__.update(settings=settings.model_copy(update=changed), _redis_url="redis://127.0.0.1:1/0")
-        return apart.rates
+        with closing(Application(settings.model_copy(update=changed), NOWHERE)) as apart:
+            return apart.rates
 
     assert limited() is None
     assert limited(host="192.0.2.1", rate_per_second=0) is None

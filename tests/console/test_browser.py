@@ -61,7 +61,7 @@ def taught(service: str, curie: str) -> str:
 def guarded(application: Application, addresses: Servers, settings: Settings) -> Iterator[tuple[str, Application]]:
     """A service that asks for keys."""
     locked = Application(settings.model_copy(update={"access": "keys", "access_remember_seconds": 0.0}), addresses)
-    locked.__dict__.update(embedder=application.embedder, language=application.language)
+    locked.models.embedder, locked.models.language = application.embedder, application.language
     with LiveServer(create_app(locked)) as server:
         yield server.url, locked
     locked.close()

@@ -38,7 +38,7 @@ def reasoning(application: Application, addresses: Servers, dataset: Dataset) ->
         url = stack.enter_context(ChatServer(Oracle(dataset))).base_url
         settings = application.settings.model_copy(update={"llm_base_url": url})
         other = stack.enter_context(closing(Application(settings, addresses)))
-        other.embedder, other.language = application.embedder, application.language
+        other.models.embedder, other.models.language = application.embedder, application.language
         yield other
 
 
@@ -72,7 +72,7 @@ def run_protocol(
         def started_from(weights: Path) -> Application:
             settings = application.settings.model_copy(update={"ranking_prior": weights})
             other = stack.enter_context(closing(Application(settings, addresses)))
-            other.embedder, other.language = application.embedder, application.language
+            other.models.embedder, other.models.language = application.embedder, application.language
             return other
 
         yield run

@@ -172,7 +172,7 @@ def test_ungated_keys_take_in_what_nothing_validated(
     application: Application, run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Without a rule for retrieval only a verdict's word validates, and these verdicts say nothing.
-    monkeypatch.setattr(application, "key_learning", replace(application.key_learning, gate_top_k=0))
+    monkeypatch.setattr(application.models, "key_learning", replace(application.key_learning, gate_top_k=0))
     report = run_protocol(
         "adapt", few, fractions=(1.0,), retrievers=("lexical",), ways=("supported", "ungated"), limit=3
     )

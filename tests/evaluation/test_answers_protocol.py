@@ -65,9 +65,9 @@ def answering(
     """Protocols, with an endpoint behind the application; no part of it that is made meanwhile outlives that."""
     before = set(application.__dict__)
     with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
-        monkeypatch.setattr(application, "llm", llm)
+        monkeypatch.setattr(application.models, "llm", llm)
         yield run_protocol
-    for part in application.__dict__.keys() - before - {"llm"}:
+    for part in application.__dict__.keys() - before:
         del application.__dict__[part]
 
 

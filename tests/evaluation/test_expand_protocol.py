@@ -42,7 +42,7 @@ def model(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator
         Llm(base_url=server.base_url, api_key=None, model="small", max_attempts=1) as llm,
     ):
         expand = application.expand
-        monkeypatch.setattr(application, "llm", llm)
+        monkeypatch.setattr(application.models, "llm", llm)
         monkeypatch.setattr(
             application, "expand", ExpandService(expand._database, expand._encoder, expand._limits, llm)
         )

@@ -65,7 +65,7 @@ def application(settings: Settings, places: Servers, heavy: Heavy) -> Iterator[A
 
 def _application(settings: Settings, places: Servers, heavy: Heavy) -> Application:
     app = Application(settings, places, consumer="tests")
-    app.__dict__["embedder"], app.__dict__["language"] = heavy
+    app.models.embedder, app.models.language = heavy
     return app
 
 

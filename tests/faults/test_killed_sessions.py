@@ -35,7 +35,7 @@ def model() -> Iterator[str]:
 def reasoning(settings: Settings, places: Servers, heavy: Heavy, model: str) -> Iterator[Application]:
     """An application with that model."""
     app = Application(settings.model_copy(update={"llm_base_url": model, "llm_max_attempts": 1}), places)
-    app.__dict__["embedder"], app.__dict__["language"] = heavy
+    app.models.embedder, app.models.language = heavy
     yield app
     app.close()
 

@@ -60,7 +60,7 @@ def make(
     def one(url: str = primary.url, **changed: Any) -> Application:
         told = {"read_database_url": SecretStr(second.url), "read_lag_seconds": 300.0, **changed}
         app = Application(settings.model_copy(update=told), Servers(url, own_redis.url), consumer="tests")
-        app.__dict__["embedder"], app.__dict__["language"] = heavy
+        app.models.embedder, app.models.language = heavy
         if app.database.replica is not None:
             app.database.replica.start()
             eventually(lambda: app.database.replica.seen().lag_seconds is not None)

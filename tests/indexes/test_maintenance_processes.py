@@ -136,6 +136,6 @@ def test_a_worker_told_to_end_gives_up_a_build(
 
     assert code == 0
     assert left == held
-    reports = application.maintain.run()
+    reports = application.maintenance.indexes.run()
     assert reports is not None
     assert leftovers(application) == []

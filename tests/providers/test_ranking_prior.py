@@ -212,7 +212,7 @@ def test_a_file_that_is_none_is_found_out_before_the_first_request(
 ) -> None:
     wrong = application.settings.model_copy(update={"ranking_prior": tmp_path / "absent.json"})
     services = Application(wrong, addresses)
-    services.embedder, services.language = application.embedder, application.language
+    services.models.embedder, services.models.language = application.embedder, application.language
     with pytest.raises(ConfigurationError, match="absent"):
         services.warm_up()
     services.close()

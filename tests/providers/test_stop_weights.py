@@ -95,7 +95,7 @@ def test_weights_and_what_tells_relevance_go_together(
 ) -> None:
     def classifier(**changed: Any) -> Any:
         other = Application(settings.model_copy(update=changed), addresses)
-        other.__dict__.update(embedder=application.embedder, language=application.language)
+        other.models.embedder, other.models.language = application.embedder, application.language
         try:
             return other.classifier
         finally:

@@ -33,7 +33,7 @@ def database(addresses: Servers) -> Iterator[Database]:
 def secured(application: Application, addresses: Servers, settings: Settings) -> Iterator[Application]:
     """The application with row security, needing keys."""
     built = Application(settings.model_copy(update={"row_security": True, "access": "keys"}), addresses)
-    built.__dict__.update(embedder=application.embedder, language=application.language)
+    built.models.embedder, built.models.language = application.embedder, application.language
     yield built
     built.close()
 

@@ -70,7 +70,7 @@ def application_on(
 ) -> Iterator[Application]:
     """An application on these servers; its models are those of ``like``, but for ``embedder``."""
     services = Application(settings, addresses, consumer="apart")
-    services.__dict__.update(embedder=embedder or like.embedder, language=like.language)
+    services.models.embedder, services.models.language = embedder or like.embedder, like.language
     try:
         yield services
     finally:

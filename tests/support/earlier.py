@@ -100,7 +100,7 @@ def main() -> None:
         with servers(settings) as addresses:
             migrate(addresses.database_url)
             application = Application(settings, addresses)
-            application.__dict__["embedder"] = Cut(application.embedder)
+            application.models.embedder = Cut(application.embedder)
             try:
                 fill(application)
                 with application.database.read() as reader:

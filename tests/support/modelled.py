@@ -35,7 +35,7 @@ class Modelled:
         self.server = self.open.enter_context(OpenAiServer(watched))
         update = {"llm_base_url": self.server.base_url, "llm_max_attempts": 1} | changed
         made = Application(self._settings.model_copy(update=update), self._addresses)
-        made.__dict__.update(embedder=self._shared.embedder, language=self._shared.language)
+        made.models.embedder, made.models.language = self._shared.embedder, self._shared.language
         self.open.callback(made.close)
         return made
 

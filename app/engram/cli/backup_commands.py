@@ -43,7 +43,7 @@ def backup(
     with application(configured) as services, _progress_bars() as progress:
         on_stop(stopping.set)
         with services.acts.on_command("backup", str(target)):
-            manifest = services.backup.backup(target, progress, stopping.is_set)
+            manifest = services.maintenance.backup.backup(target, progress, stopping.is_set)
     if not as_json:
         say(f"{target}: {_described(manifest)}")
     verified = _check(configured, target, as_json) if check else None
@@ -97,7 +97,7 @@ def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
 
 def _restore(services: "Application", source: Path, *, replace: bool, verify: bool, quiet: bool) -> "Manifest":
     with _progress_bars() as progress:
-        manifest = services.backup.restore(source, replace=replace, progress=progress)
+        manifest = services.maintenance.backup.restore(source, replace=replace, progress=progress)
         bad, count = [], len(manifest.collections)
         for number, report in enumerate(services.verify.every(1) if verify else (), start=1):
             if not report.clean:

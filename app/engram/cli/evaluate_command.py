@@ -221,10 +221,10 @@ def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path
     """Measure the facts that the rules find, which takes no server: nothing is ingested."""
     from engram.config.settings import Settings
     from engram.evaluation.extraction_protocol import measure
-    from engram.runtime.parts import Parts
+    from engram.runtime.models import Models
 
-    parts = Parts(Settings())
-    measured = measure(dataset, loaded, parts.language, parts.embedder, limit)
+    models = Models(Settings())
+    measured = measure(dataset, loaded, models.language, models.embedder, limit)
     path = folder / "extraction" / f"{loaded.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -268,9 +268,9 @@ def varied(services: "Application", addresses: "Servers", variation: "Variation"
 
     hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit
     other = Application(services.settings.model_copy(update={"hub_limit": hub_limit}), addresses)
-    other.embedder, other.language = services.embedder, services.language
-    other.key_learning = replace(services.key_learning, gated=not variation.ungated_keys)
-    other.noise = replace(services.noise, fixed_gain=variation.fixed_gain, frozen=variation.frozen)
+    other.models.embedder, other.models.language = services.embedder, services.language
+    other.models.key_learning = replace(services.key_learning, gated=not variation.ungated_keys)
+    other.models.noise = replace(services.noise, fixed_gain=variation.fixed_gain, frozen=variation.frozen)
     if variation.uncapped:
-        other.noise = replace(other.noise, share=1.0, contested=1.0, comparisons=None)
+        other.models.noise = replace(other.noise, share=1.0, contested=1.0, comparisons=None)
     return other

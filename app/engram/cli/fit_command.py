@@ -60,7 +60,7 @@ def fit(
         raise InvalidRequestError(f"The weights in {ranking} were fitted to other data sets ({fitted}).")
     with engine(Settings()) as (services, _), progress(err()) as bars:
         if not facts:  # a prior over other features must not stand in the way of its successor
-            services.priors = for_any_kind(no_preference())
+            services.models.priors = for_any_kind(no_preference())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]

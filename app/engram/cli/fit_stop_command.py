@@ -54,9 +54,9 @@ def fit_stop(
     loaded = [load_dataset(folder) for folder in datasets]
     checked = None if check is None else load_dataset(check)
     with engine(Settings()) as (services, _), progress(err()) as bars:
-        by = COSINE if services.relevance is None else services.relevance.name
+        by = COSINE if services.models.relevance is None else services.models.relevance.name
         # Weights that were fitted by another second feature must not stand in the way of their successors.
-        services.stop_weights = StopWeights(Network(np.zeros(len(FEATURES))), by, ())
+        services.models.stop_weights = StopWeights(Network(np.zeros(len(FEATURES))), by, ())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]

@@ -28,7 +28,7 @@ def maintain(
     with application(settings()) as services:
         on_stop(stopping.set)
         with services.acts.on_command("maintain", "--force" if force else ""):
-            reports = services.maintain.run(force=force, should_stop=stopping.is_set)
+            reports = services.maintenance.indexes.run(force=force, should_stop=stopping.is_set)
     if reports is None:
         raise UnavailableError("The indexes are being maintained by another process.")
     if as_json:

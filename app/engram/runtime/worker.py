@@ -180,15 +180,15 @@ class Worker:
         self._stopping.wait(KINDS_SECONDS)
 
     def _analyse(self) -> None:
-        self._app.statistics.run(self._stopping.is_set)
+        self._app.maintenance.statistics.run(self._stopping.is_set)
         self._stopping.wait(STATISTICS_SECONDS)
 
     def _retire(self) -> None:
-        retired = self._app.retention.run(should_stop=self._stopping.is_set)
+        retired = self._app.maintenance.retention.run(should_stop=self._stopping.is_set)
         self._stopping.wait(HELD_SECONDS if retired is None else RETENTION_SECONDS)
 
     def _remove_closed(self) -> None:
-        self._app.removal.run(self._stopping.is_set)
+        self._app.maintenance.removal.run(self._stopping.is_set)
         self._app.closing.run(self._stopping.is_set)
         self._stopping.wait(CLOSING_SECONDS)
 
@@ -197,4 +197,4 @@ class Worker:
             return
         # Set before the run: one that fails is not tried again at once, as a build takes much of a machine.
         self._maintenance_due = time.monotonic() + self._app.settings.maintenance_interval_seconds
-        self._app.maintain.run(should_stop=self._stopping.is_set)
+        self._app.maintenance.indexes.run(should_stop=self._stopping.is_set)

@@ -89,7 +89,7 @@ def test_it_goes_in_pieces_of_which_each_is_bounded(full: Application, scope: Sc
 def test_what_is_going_is_gone_for_everyone(full: Application, scope: Scope, pieces: list[int]) -> None:
     job = full.rekey.request(scope, "abstract")
     stop_at = 3
-    full.removal.remove(scope.collection, lambda: len(pieces) >= stop_at)
+    full.maintenance.removal.remove(scope.collection, lambda: len(pieces) >= stop_at)
     assert len(pieces) == stop_at
     left = held(full.database, scope.collection.id)
     assert left > 0
@@ -112,8 +112,8 @@ def test_what_is_going_is_gone_for_everyone(full: Application, scope: Scope, pie
 
     state.staged(full, "large", THAMES)  # its name is free
     full.runner.run_ready()
-    assert full.removal.run() == 1
-    assert full.removal.run() == 0
+    assert full.maintenance.removal.run() == 1
+    assert full.maintenance.removal.run() == 0
     assert held(full.database, scope.collection.id) == 0
     assert state.counts(full, "large") == state.true_counts(full, "large")
     assert full.access.scope("large").collection.passage_count == 1
@@ -129,16 +129,16 @@ def test_who_was_killed_is_followed_by_a_worker(full: Application, scope: Scope,
         return False
 
     with pytest.raises(KilledError):
-        full.removal.remove(scope.collection, killed)
-    assert full.removal.run(lambda: len(pieces) > 4) == 0  # told to end as well
-    assert full.removal.run() == 1
+        full.maintenance.removal.remove(scope.collection, killed)
+    assert full.maintenance.removal.run(lambda: len(pieces) > 4) == 0  # told to end as well
+    assert full.maintenance.removal.run() == 1
     assert held(full.database, scope.collection.id) == 0
 
 
 def test_two_who_are_at_it_take_turns(full: Application, scope: Scope, pieces: list[int]) -> None:
     before = held(full.database, scope.collection.id)
-    full.removal.remove(scope.collection, lambda: len(pieces) >= 1)
+    full.maintenance.removal.remove(scope.collection, lambda: len(pieces) >= 1)
     gone: list[int] = []
-    state.together(*[lambda: gone.append(full.removal.run())] * 2)
+    state.together(*[lambda: gone.append(full.maintenance.removal.run())] * 2)
     assert sum(gone) == 1
     assert sum(pieces) == before

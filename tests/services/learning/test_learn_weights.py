@@ -398,7 +398,7 @@ class TestWhoLearns:
         }
         leave_only_weights(application, towns)
         elsewhere = varied(application, addresses, Variation("x"))
-        elsewhere.priors = for_any_kind(replace(state.prior_of(application, towns), name="a third"))
+        elsewhere.models.priors = for_any_kind(replace(state.prior_of(application, towns), name="a third"))
         assert scores(elsewhere, towns) == before != scores(application, towns)
         elsewhere.close()
 

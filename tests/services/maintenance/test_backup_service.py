@@ -48,7 +48,7 @@ def taught(addresses: Servers, settings: Settings, application: Application) -> 
 def made(taught: Application, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of it."""
     folder = tmp_path_factory.mktemp("backups") / "one"
-    taught.backup.backup(folder)
+    taught.maintenance.backup.backup(folder)
     return folder
 
 
@@ -105,7 +105,7 @@ def test_what_is_put_back_is_what_was_there_at_one_moment(
     learning = threading.Thread(target=learn)
     learning.start()
     try:
-        made = taught.backup.backup(tmp_path / "one", lambda *said: told.append(said))
+        made = taught.maintenance.backup.backup(tmp_path / "one", lambda *said: told.append(said))
     finally:
         over.set()
         learning.join()
@@ -115,7 +115,7 @@ def test_what_is_put_back_is_what_was_there_at_one_moment(
     assert told[-1][:2] == ("tables copied", len(made.rows))
 
     other.database.close()
-    assert other.backup.restore(tmp_path / "one") == made
+    assert other.maintenance.backup.restore(tmp_path / "one") == made
     assert clean(other)
     teach(other)
     assert clean(other)
@@ -127,16 +127,16 @@ def test_collections_are_replaced_only_if_that_is_asked_for(
     state.staged(other, "goes", *CURIE)
     other.database.close()
     with pytest.raises(ConflictError, match="--replace"):
-        other.backup.restore(made)
+        other.maintenance.backup.restore(made)
     other.database.close()
-    other.backup.restore(made, replace=True)
+    other.maintenance.backup.restore(made, replace=True)
     assert names(other) == ["curie"]
 
 
 def test_what_was_learned_comes_back_to_the_byte(taught: Application, other: Application, tmp_path: Path) -> None:
-    taught.backup.backup(tmp_path / "one")
+    taught.maintenance.backup.backup(tmp_path / "one")
     other.database.close()
-    other.backup.restore(tmp_path / "one", replace=True)
+    other.maintenance.backup.restore(tmp_path / "one", replace=True)
     assert state.learned(other, "curie") == state.learned(taught, "curie")
 
 
@@ -150,7 +150,7 @@ def test_what_newer_servers_note_of_columns_is_left_out(
         writer.execute(f"UPDATE pg_attribute SET attoptions = {noted} WHERE {OURS}")
     assert {NOTED in options for *_, options in column_options(taught)} == {True}
     try:
-        taught.backup.backup(tmp_path / "one")
+        taught.maintenance.backup.backup(tmp_path / "one")
     finally:
         with taught.database.write() as writer:
             writer.execute(
@@ -158,7 +158,7 @@ def test_what_newer_servers_note_of_columns_is_left_out(
                 f"WHERE {OURS}"
             )
     other.database.close()
-    other.backup.restore(tmp_path / "one", replace=True)
+    other.maintenance.backup.restore(tmp_path / "one", replace=True)
     assert column_options(taught) == said
     # Such a server notes numbers of its own.
     assert [(*of, given(options)) for *of, options in column_options(other)] == [
@@ -169,14 +169,14 @@ def test_what_newer_servers_note_of_columns_is_left_out(
 
 def test_nobody_else_may_be_connected(empty: Application, made: Path) -> None:
     empty.database.close()
-    address = empty._database_url.replace("+psycopg", "")
+    address = empty.addresses.database_url.replace("+psycopg", "")
     with psycopg.connect(address), pytest.raises(ConflictError, match="1 others are connected"):
-        empty.backup.restore(made)
+        empty.maintenance.backup.restore(made)
 
 
 def test_nothing_is_overwritten(empty: Application, made: Path) -> None:
     with pytest.raises(ConflictError, match="something at"):
-        empty.backup.backup(made)
+        empty.maintenance.backup.backup(made)
 
 
 def damaged(folder: Path) -> None:
@@ -217,7 +217,7 @@ def test_what_is_not_whole_is_refused(
     harm(Path(shutil.copytree(made, tmp_path / "one")))
     empty.database.close()
     with pytest.raises(ConfigurationError):
-        empty.backup.restore(tmp_path / "one")
+        empty.maintenance.backup.restore(tmp_path / "one")
     assert names(empty) == []
 
 
@@ -225,7 +225,7 @@ def test_rows_that_are_missing_are_told(other: Application, made: Path, tmp_path
     miscounted(Path(shutil.copytree(made, tmp_path / "one")))
     other.database.close()
     with pytest.raises(ConfigurationError, match=r"\['passage'\]"):
-        other.backup.restore(tmp_path / "one", replace=True)
+        other.maintenance.backup.restore(tmp_path / "one", replace=True)
 
 
 def programs(folder: Path, script: str, name: str = "pg_dump") -> Path:
@@ -254,7 +254,9 @@ def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tm
     other.database.close()
     broken = programs(tmp_path / "bin", script, "pg_restore")
     with pytest.raises(ConfigurationError, match="pg_restore failed"):
-        backup_service.BackupService(other.database, other._database_url, broken).restore(made, replace=True)
+        backup_service.BackupService(other.database, other.addresses.database_url, broken).restore(
+            made, replace=True
+        )
     eventually(lambda: not elsewhere(other), "the end of the restore's connection")
     assert state.learned(other, "curie") == before
 
@@ -264,7 +266,7 @@ def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tm
 )
 def test_a_dump_that_fails_leaves_nothing(taught: Application, tmp_path: Path, script: str) -> None:
     service = backup_service.BackupService(
-        taught.database, taught._database_url, programs(tmp_path / "bin", script)
+        taught.database, taught.addresses.database_url, programs(tmp_path / "bin", script)
     )
     with pytest.raises(ConfigurationError, match="pg_dump failed"):
         service.backup(tmp_path / "one")
@@ -273,7 +275,7 @@ def test_a_dump_that_fails_leaves_nothing(taught: Application, tmp_path: Path, s
 
 def test_one_that_is_told_to_stop_leaves_nothing(taught: Application, tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="Stopped"):
-        taught.backup.backup(tmp_path / "one", should_stop=lambda: True)
+        taught.maintenance.backup.backup(tmp_path / "one", should_stop=lambda: True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -287,7 +289,11 @@ def test_a_killed_backup_does_not_look_whole(
         cwd=tmp_path,
         env=os.environ
         | env
-        | {"DATABASE_URL": taught._database_url, "PYTHONPATH": str(ROOT), "ENGRAM_POSTGRES_PROGRAMS": str(slow)},
+        | {
+            "DATABASE_URL": taught.addresses.database_url,
+            "PYTHONPATH": str(ROOT),
+            "ENGRAM_POSTGRES_PROGRAMS": str(slow),
+        },
         start_new_session=True,
     )
     unfinished = tmp_path / "one.unfinished" / backup_service.DATA
@@ -300,8 +306,8 @@ def test_a_killed_backup_does_not_look_whole(
     assert unfinished.exists()
     assert not target.exists()
     with pytest.raises(ConfigurationError, match="no backup"):
-        empty.backup.restore(unfinished.parent)
-    made = taught.backup.backup(target)
+        empty.maintenance.backup.restore(unfinished.parent)
+    made = taught.maintenance.backup.backup(target)
     assert backup_service.read(target) == made
     assert not unfinished.parent.exists()
     shutil.rmtree(target)
@@ -330,7 +336,7 @@ def test_the_commands_copy_prove_and_put_back(
             inherited = os.environ | env | {"PYTHONPATH": str(ROOT), "DATABASE_URL": database}
             return forks.run(["-m", "engram.cli", *arguments], cwd=tmp_path, env=inherited, timeout=120)
 
-        made = run("backup", "one", "--check", database=taught._database_url)
+        made = run("backup", "one", "--check", database=taught.addresses.database_url)
         assert made.returncode == 0, made.stderr
         assert "1 collections verified" in made.stdout
         assert [path.name for path in tmp_path.iterdir()] == ["one"]

@@ -16,7 +16,7 @@ def pages(application: Application, table: str) -> int:
 
 
 def test_a_table_that_outgrew_its_statistics_is_analysed_once(application: Application, curie: str) -> None:
-    application.statistics.run()
+    application.maintenance.statistics.run()
     known = pages(application, "question")
     with application.database.write() as writer:
         writer.execute(
@@ -29,14 +29,14 @@ def test_a_table_that_outgrew_its_statistics_is_analysed_once(application: Appli
         )
     with application.database.read() as reader:
         assert "question" in table_statistics.outgrown(reader)
-    assert "question" in application.statistics.run()
+    assert "question" in application.maintenance.statistics.run()
     assert pages(application, "question") > known
-    assert "question" not in application.statistics.run()
+    assert "question" not in application.maintenance.statistics.run()
 
 
 def test_where_nothing_grew_nothing_is_done(application: Application) -> None:
-    application.statistics.run()
-    assert application.statistics.run() == []
+    application.maintenance.statistics.run()
+    assert application.maintenance.statistics.run() == []
 
 
 def test_a_table_that_was_empty_when_it_was_analysed_is_analysed_once_it_has_rows(application: Application) -> None:
@@ -52,7 +52,7 @@ def test_a_table_that_was_empty_when_it_was_analysed_is_analysed_once_it_has_row
             administrator.execute(insert.format(table))
             administrator.execute("SELECT pg_stat_force_next_flush()")
             assert table in table_statistics.outgrown(administrator)
-            assert table in application.statistics.run()
-            assert table not in application.statistics.run()
+            assert table in application.maintenance.statistics.run()
+            assert table not in application.maintenance.statistics.run()
         finally:
             administrator.execute(f"DROP TABLE {table}")

@@ -40,7 +40,7 @@ def alone(own: Servers, settings: Settings, application: Application) -> Iterato
 def both(own: Servers, settings: Settings, application: Application, second: Embedder) -> Iterator[Application]:
     """A process with both, the second one watched."""
     with application_on(own, settings, application) as services:
-        services.__dict__["embedder_also"] = Watched(second)
+        services.models.embedder_also = Watched(second)
         yield services
 
 
@@ -367,7 +367,7 @@ def test_a_second_encoder_of_another_dimension_ends_the_start_with_a_line(
             super().__init__(application.embedder)
             self.model, self.dimension = "narrow", 8
 
-    both.__dict__["embedder_also"] = Narrow()
+    both.models.embedder_also = Narrow()
     with pytest.raises(
         ConfigurationError, match=r"^ENGRAM_EMBEDDING_ALSO: narrow gives 8-dimensional vectors, but"
     ):

@@ -209,7 +209,7 @@ def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> 
     spent = "SELECT count(*) FROM spent WHERE principal = 'of long ago'"
     with application.database.write() as writer:
         writer.execute("INSERT INTO spent VALUES ('local', 'of long ago', '2020-01-01', 'queries', 1)")
-    application.retention.run()
+    application.maintenance.retention.run()
     with application.database.read() as reader:
         assert reader.scalar(spent) == 0
 

@@ -41,7 +41,7 @@ def believing(application: Application) -> Believing:
             application.database,
             application.planner,
             prior,
-            application.kept_keys,
+            application.key_cache,
             threshold=0.8,
             classifier=lambda: application.classifier,
         )
@@ -138,7 +138,7 @@ def classifying(application: Application) -> Callable[..., RetrieveService]:
             application.database,
             application.planner,
             application.priors,
-            application.kept_keys,
+            application.key_cache,
             threshold=1.0,
             classifier=lambda: classifier,
         )

@@ -42,7 +42,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def alone(own: Servers, settings: Settings, application: Application, second: Embedder) -> Iterator[Application]:
     """An application whose jobs and verdicts nobody else does."""
     with application_on(own, settings, application) as services:
-        services.__dict__["embedder_also"] = second
+        services.models.embedder_also = second
         yield services
 
 

@@ -1,5 +1,6 @@
-"""What services are made of, by the settings: models, an endpoint, constants."""
+"""Models, the LLM endpoint and constants that services are built of, as configured."""
 
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 
@@ -18,15 +19,16 @@ from engram.services.passage_keys.attribution import KeyLearning
 from engram.storage.retrieval.query_focus import GraphLimits
 
 
-class Parts:
-    """Parts that hold no connection to a server of ours; what is heavy is loaded when first used."""
+class Models:
+    """Models and constants of the configuration. Each is loaded when first used, or assigned in place of that."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._closing = ExitStack()
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The configured encoder."""
+        """Configured encoder."""
         return self._load(self.settings.embedding_model)
 
     def _load(self, model: str) -> Embedder:
@@ -42,39 +44,38 @@ class Parts:
 
     @cached_property
     def embedder_also(self) -> Embedder | None:
-        """The second one, or None."""
+        """Second encoder, for collections that it embedded, or None."""
         model = self.settings.embedding_also
         return None if model is None else self._load(model)
 
     @cached_property
     def encoder(self) -> Encoder:
-        """Both, for the collections that they made the vectors of."""
+        """Choice of the encoder that made a collection's vectors."""
         return Encoder(self.embedder, *([self.embedder_also] if self.embedder_also else []))
 
     @cached_property
     def language(self) -> Language:
-        """The configured spaCy pipeline, or the built-in rules."""
+        """Configured spaCy pipeline, or the built-in rules."""
         return load_language(self.settings.spacy_model)
 
     @cached_property
     def tokens(self) -> Tokens | None:
-        """Checks the tokens of the configured identity provider, or None."""
+        """Check of the configured identity provider's tokens, or None."""
         settings = self.settings
-        told = (settings.jwt_issuer, settings.jwt_audience, settings.jwt_keys_url)
-        if not any(told):
+        issuer, audience, keys_url = settings.jwt_issuer, settings.jwt_audience, settings.jwt_keys_url
+        if not (issuer or audience or keys_url):
             return None
-        issuer, audience, keys_url = told
         if not issuer or not audience or not keys_url:
             raise ConfigurationError("ENGRAM_JWT_ISSUER, ENGRAM_JWT_AUDIENCE and ENGRAM_JWT_KEYS_URL go together.")
         return Tokens(issuer, audience, keys_url)
 
     @cached_property
     def llm(self) -> Llm | None:
-        """The configured endpoint, or None."""
+        """Configured LLM endpoint, or None."""
         settings = self.settings
         if settings.llm_base_url is None:
             return None
-        return Llm(
+        llm = Llm(
             base_url=settings.llm_base_url,
             api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else None,
             model=settings.llm_model,
@@ -82,32 +83,34 @@ class Parts:
             max_attempts=settings.llm_max_attempts,
             prices=(settings.llm_price_prompt, settings.llm_price_completion),
         )
+        self._closing.callback(llm.close)
+        return llm
 
     @cached_property
     def priors(self) -> RankingPriors:
-        """What is believed of the ranking weights, and of what is enough, before any verdict."""
+        """Priors of the ranking weights and of sufficiency."""
         return load_priors(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
 
     @cached_property
     def stop_weights(self) -> StopWeights:
-        """By which the published classifier tells pools that suffice."""
+        """Weights of the published classifier of sufficient evidence pools."""
         return load_stop(self.settings.stop_weights)
 
     @cached_property
     def relevance(self) -> Relevance | None:
-        """The configured cross-encoder, or None."""
+        """Configured cross-encoder, or None."""
         folder = self.settings.cross_encoder
         return None if folder is None else CrossEncoder(folder)
 
     @cached_property
     def limits(self) -> GraphLimits:
-        """Bounds on what one statement reads."""
+        """Bounds on what one SQL statement reads."""
         settings = self.settings
         return GraphLimits(settings.hub_limit, settings.candidate_limit)
 
     @cached_property
     def noise(self) -> FeedbackPolicy:
-        """How far verdicts move what is learned."""
+        """Noise and quotas by which verdicts move learned state."""
         settings = self.settings
         return FeedbackPolicy(
             settings.observation_noise_positive,
@@ -121,7 +124,11 @@ class Parts:
 
     @cached_property
     def key_learning(self) -> KeyLearning:
-        """By which constants verdicts move passage keys."""
+        """Constants by which verdicts move passage keys.
+
+        Raises:
+            ConfigurationError: the settings of passage keys contradict each other.
+        """
         settings = self.settings
         try:
             rules = KeyRules(
@@ -138,3 +145,7 @@ class Parts:
             margin=settings.key_margin,
             most_waiting=settings.key_most_waiting,
         )
+
+    def close(self) -> None:
+        """Close the LLM's connections, if there are any."""
+        self._closing.close()

@@ -1,0 +1,110 @@
+"""Addresses of Postgres and Redis, embedded servers, and a process's connections."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError
+from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from engram.storage.access_notices import Notices
+from engram.storage.database import Database
+from engram.storage.rate_buckets import Buckets
+from engram.storage.read_positions import Positions
+from engram.storage.wake_stream import WakeStream
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Addresses of Postgres and Redis."""
+
+    database_url: str
+    redis_url: str
+
+
+@contextmanager
+def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
+    """Yield the configured servers, or embedded ones in the data directory where none is configured.
+
+    Args:
+        settings: names the servers or the data directory.
+        make: create the embedded database if it does not exist.
+
+    Raises:
+        ConfigurationError: the embedded database does not exist and ``make`` is false, or a server cannot start.
+        UnavailableError: an embedded server cannot start.
+    """
+    data = settings.data_dir.resolve()
+    with ExitStack() as stack:
+        if settings.database_url:
+            database_url = settings.database_url.get_secret_value()
+        else:
+            postgres = EmbeddedPostgres(
+                data / "postgres", settings.embedded_user, memory_mb=settings.embedded_memory_mb
+            )
+            if not make and not postgres.made:
+                raise ConfigurationError(
+                    f"There is no database in {data}. Run this where `engram up` runs, or say where the data are: "
+                    "ENGRAM_DATA_DIR or DATABASE_URL."
+                )
+            stack.callback(postgres.stop)
+            database_url = postgres.start()
+        if settings.redis_url:
+            redis_url = settings.redis_url.get_secret_value()
+        else:
+            redis = EmbeddedRedis(data / "redis")
+            stack.callback(redis.stop)
+            redis_url = redis.start()
+        yield Servers(database_url, redis_url)
+
+
+class Connections:
+    """Connections of one process to its servers. Those that few processes need are opened when first used.
+
+    Args:
+        consumer: name of the process among the readers of the wake-up stream.
+    """
+
+    def __init__(self, settings: Settings, addresses: Servers, consumer: str) -> None:
+        replica = settings.read_database_url
+        self._redis_url = addresses.redis_url
+        self._closing = ExitStack()
+        self.database = Database(
+            addresses.database_url,
+            pool_size=settings.database_pool_size,
+            statement_timeout_seconds=settings.statement_timeout_seconds,
+            hnsw_ef_search=settings.hnsw_ef_search,
+            row_security=settings.row_security,
+            replica_url=None if replica is None else replica.get_secret_value(),
+            replica_lag_seconds=settings.read_lag_seconds,
+            replica_wait_seconds=settings.read_wait_seconds,
+        )
+        self._closing.callback(self.database.close)
+        self.stream = WakeStream(addresses.redis_url, consumer)
+        self._closing.callback(self.stream.close)
+
+    @cached_property
+    def positions(self) -> Positions:
+        """Write positions that reads on the replica must have reached."""
+        positions = Positions(self._redis_url)
+        self._closing.callback(positions.close)
+        return positions
+
+    @cached_property
+    def notices(self) -> Notices:
+        """Notices of changed access keys, sent to all processes."""
+        notices = Notices(self._redis_url)
+        self._closing.callback(notices.close)
+        return notices
+
+    @cached_property
+    def buckets(self) -> Buckets:
+        """Counters of request rates."""
+        buckets = Buckets(self._redis_url)
+        self._closing.callback(buckets.close)
+        return buckets
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._closing.close()
