@@ -90,6 +90,7 @@ def ingest(
         app.database,
         Encoder(recorder),
         app.language,
+        app.kinds,
         batch_size=app.settings.ingest_batch_size,
         facts=app.noise if facts else None,
         align=app.align if facts else None,

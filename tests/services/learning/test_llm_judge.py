@@ -31,7 +31,7 @@ def judging(application: Application, settings: Settings, addresses: Servers) ->
     def build(llm_base_url: str | None, **changed: Any) -> JudgeService:
         update = {"llm_base_url": llm_base_url, "judge_interval_seconds": 0.01, "llm_max_attempts": 1} | changed
         built.append(Application(settings.model_copy(update=update), addresses))
-        built[-1].embedder, built[-1].language = application.embedder, application.language
+        built[-1].models.embedder, built[-1].models.language = application.embedder, application.language
         return built[-1].judge
 
     yield build

@@ -22,13 +22,13 @@ def check_facts(
     from engram.context.errors import InvalidRequestError
     from engram.evaluation.workplace import HALVES, check, load_sentences, summaries
     from engram.evaluation.workplace import as_json as all_of_it
-    from engram.runtime.parts import Parts
+    from engram.runtime.models import Models
 
     named = half.replace("-", " ")
     if named not in (*HALVES, "both"):
         raise InvalidRequestError(f"--half is develop, kept-back or both, not {half!r}.")
     chosen = [sentence for sentence in load_sentences() if named in ("both", sentence.half)]
-    readings = check(chosen, Parts(Settings()).language)
+    readings = check(chosen, Models(Settings()).language)
     if as_json:
         say_json(all_of_it(readings))
         return
