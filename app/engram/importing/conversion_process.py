@@ -30,12 +30,12 @@ def _answer(header: dict[str, Any], data: bytes) -> dict[str, Any]:
     limits, source = ConversionLimits(**header["limits"]), header["source"]
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     try:
-        made = convert(source, data, size=header["size"], overlap=header["overlap"], limits=limits)
+        conversion = convert(source, data, size=header["size"], overlap=header["overlap"], limits=limits)
     except EngramError as error:
         return {"error": type(error).__name__, "detail": error.detail}
     except MemoryError:
         return {"error": "UnreadableError", "detail": f"{source} needs more memory than it may take."}
-    return {"passages": [asdict(passage) for passage in made.passages], "notes": made.notes}
+    return {"passages": [asdict(passage) for passage in conversion.passages], "notes": conversion.notes}
 
 
 if __name__ == "__main__":

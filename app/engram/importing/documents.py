@@ -64,8 +64,8 @@ class ImportedPassage:
 
     def as_json(self) -> dict[str, object]:
         """The passage as a line of NDJSON for ``POST /passages``."""
-        shown = {"id": self.id, "title": self.title, "text": self.text, "sentences": list(self.sentences)}
-        return {**shown, "metadata": dict(self.metadata)}
+        document = {"id": self.id, "title": self.title, "text": self.text, "sentences": list(self.sentences)}
+        return {**document, "metadata": dict(self.metadata)}
 
 
 @dataclass(frozen=True)

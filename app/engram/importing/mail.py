@@ -43,8 +43,8 @@ def _add_message(source: str, message: EmailMessage, outline: Outline, depth: in
     """Add a message's text; yields the names of its attachments."""
     if depth > DEPTH:
         raise UnreadableError(f"{source} nests more than {DEPTH} messages in each other.")
-    shown = [f"{name}: {value}" for name in _SHOWN if (value := _header(message, name))]
-    outline.add("; ".join(shown), whole=True)
+    header_lines = [f"{name}: {value}" for name in _SHOWN if (value := _header(message, name))]
+    outline.add("; ".join(header_lines), whole=True)
     body = message.get_body(("plain", "html"))
     if body is not None and not _is_blank(body):
         text, _ = decoded(source, _payload(body)) if body.get_content_charset() is None else (_text(body), "")

@@ -103,9 +103,9 @@ def _joined(pages: list[str]) -> list[str]:
     for at in range(1, len(pages)):
         before, page = pages[at - 1], pages[at]
         if before and page[:1].islower() and not before.endswith((".", "!", "?", ":", ";")):
-            rest = split_sentences(page)[0]
-            pages[at - 1] = f"{before}\n{rest}"
-            pages[at] = page[len(rest) :].lstrip()
+            first_sentence = split_sentences(page)[0]
+            pages[at - 1] = f"{before}\n{first_sentence}"
+            pages[at] = page[len(first_sentence) :].lstrip()
     return pages
 
 

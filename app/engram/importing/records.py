@@ -57,7 +57,7 @@ def passages(
         if key in seen:
             raise UnreadableError(f"{source}: two rows have the id {number!r}.")
         seen.add(key)
-        rest = {name: value for name, value in row.items() if name not in (identifier, title, body)}
+        other_fields = {name: value for name, value in row.items() if name not in (identifier, title, body)}
         place: dict[str, object] = {place_name: record.place}
         if sheet is not None:
             place["sheet"] = sheet
@@ -67,7 +67,7 @@ def passages(
             title=row[title] if title else "" if body else next(iter(row.values()))[:200],
             text=row[body] if body else "\n".join(lines),
             sentences=tuple(piece for sentence in sentences for piece in pieces(sentence, SENTENCE_CHARACTERS)),
-            metadata={"source": source, "format": kind, **place, **_bounded(rest)},
+            metadata={"source": source, "format": kind, **place, **_bounded(other_fields)},
         )
 
 

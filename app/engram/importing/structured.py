@@ -33,10 +33,10 @@ def parsed(source: str, data: bytes, limits: ConversionLimits) -> Conversion | D
         value = value["passages"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         listed = (Record(dict(_leaves("", item)), number) for number, item in enumerate(value, 1))
-        made = tuple(records.passages(source, listed, "json", place_name="row"))
-        if not made:
+        passages_made = tuple(records.passages(source, listed, "json", place_name="row"))
+        if not passages_made:
             raise UnreadableError(f"{source} has no text.")
-        return Conversion(made, note(source, encoding))
+        return Conversion(passages_made, note(source, encoding))
     outline = Outline(_title(value))
     _add(value, outline, 1)
     return outline.document(source, "json", note(source, encoding))

@@ -25,10 +25,10 @@ def table(source: str, data: bytes, limits: ConversionLimits) -> Conversion:
         UnreadableError: the first line does not name columns, a row does not fit them, or two rows have one id.
     """
     text, encoding = decoded(source, data)
-    made = tuple(records.passages(source, rows(source, text, limits), "csv"))
-    if not made:
+    passages_made = tuple(records.passages(source, rows(source, text, limits), "csv"))
+    if not passages_made:
         raise UnreadableError(f"{source} has no text.")
-    return Conversion(made, note(source, encoding))
+    return Conversion(passages_made, note(source, encoding))
 
 
 def rows(source: str, text: str, limits: ConversionLimits) -> Iterator[Record]:
@@ -74,13 +74,13 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[list[Impor
     book = library("openpyxl").load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
     made: list[ImportedPassage] = []
     outline = Outline()
-    left = limits.cells
+    cells_left = limits.cells
     for sheet in book.worksheets:
         sheet.reset_dimensions()  # the file's own claim, up to which empty cells would be made up
         grid = []
         for number, row in islice(_grid(sheet), EMPTY_ROWS):
-            left -= sum(map(bool, row))
-            if left < 0:
+            cells_left -= sum(map(bool, row))
+            if cells_left < 0:
                 raise UnreadableError(f"{source} has more than {limits.cells:,} cells.")
             grid.append((number, row))
         if columns := _columns(grid):

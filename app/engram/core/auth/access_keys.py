@@ -60,11 +60,11 @@ def _check(body: str) -> str:
 
 
 def _base62(number: int, characters: int) -> str:
-    found = ""
+    digits = ""
     for _ in range(characters):
         number, place = divmod(number, len(ALPHABET))
-        found = ALPHABET[place] + found
-    return found
+        digits = ALPHABET[place] + digits
+    return digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +74,21 @@ class Grants:
     scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
-    def of(cls, given: Mapping[str, Iterable[str]]) -> "Grants":
+    def of(cls, scopes_by_collection: Mapping[str, Iterable[str]]) -> "Grants":
         """The same whatever the order that it is said in.
 
         Raises:
             ValueError: a scope is none.
         """
-        unknown = sorted({scope for scopes in given.values() for scope in scopes} - set(SCOPES))
+        unknown = sorted({scope for scopes in scopes_by_collection.values() for scope in scopes} - set(SCOPES))
         if unknown:
             raise ValueError(f"{unknown[0]!r} is no scope; there are {', '.join(SCOPES)}")
-        return cls(tuple((name, tuple(s for s in SCOPES if s in set(given[name]))) for name in sorted(given)))
+        return cls(
+            tuple(
+                (name, tuple(s for s in SCOPES if s in set(scopes_by_collection[name])))
+                for name in sorted(scopes_by_collection)
+            )
+        )
 
     def as_json(self) -> dict[str, list[str]]:
         """As it is stored and shown."""
@@ -103,11 +108,11 @@ class Grants:
         named = frozenset(name for name, _ in self.scopes if scope in self.on(name))
         return None if ANYWHERE in named else named
 
-    def covers(self, others: "Grants") -> bool:
-        """Whether all that ``others`` allow is allowed."""
+    def covers(self, required: "Grants") -> bool:
+        """Whether all that ``required`` allow is allowed."""
         return all(
-            (self.on(ANYWHERE) if name == ANYWHERE else self.on(name)) >= set(others.on(name))
-            for name, _ in others.scopes
+            (self.on(ANYWHERE) if name == ANYWHERE else self.on(name)) >= set(required.on(name))
+            for name, _ in required.scopes
         )
 
 

@@ -63,12 +63,12 @@ def segments(percents: Sequence[float]) -> list[Segment]:
         owned.append((homes[arm], border, arm))
         free.append((border, homes[arm + 1]))
     for arm, percent in enumerate(percents):
-        wanted = percent - (homes[arm + 1] - homes[arm])
-        while wanted > ROUNDING and free:
+        missing = percent - (homes[arm + 1] - homes[arm])
+        while missing > ROUNDING and free:
             start, end = free.pop()
-            taken = min(wanted, end - start)
-            owned.append((end - taken, end, arm))
-            if end - taken > start:
-                free.append((start, end - taken))
-            wanted -= taken
+            width = min(missing, end - start)
+            owned.append((end - width, end, arm))
+            if end - width > start:
+                free.append((start, end - width))
+            missing -= width
     return [(start, end, arm) for start, end, arm in owned if end > start]

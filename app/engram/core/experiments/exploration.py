@@ -69,12 +69,12 @@ def draw(chances: Floats, slots: int, drawn_from: int) -> list[int]:
     return sorted(drawn.tolist())
 
 
-def room(slots: int, top_k: int, shown: int) -> int:
+def room(slots: int, top_k: int, shown_count: int) -> int:
     """How many positions a draw may take: never the first, and none of an answer that is not full.
 
     Args:
         slots: of the setting.
         top_k: passages that the query wants.
-        shown: passages that rank above the cut.
+        shown_count: passages that rank above the cut.
     """
-    return 0 if shown < top_k else max(min(slots, top_k - 1), 0)
+    return 0 if shown_count < top_k else max(min(slots, top_k - 1), 0)

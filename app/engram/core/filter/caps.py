@@ -48,82 +48,82 @@ class GainBudget:
     def after(self, judge: str, gain: float) -> "GainBudget":
         """With one more verdict of the judge."""
         share = self.left(judge) * (1.0 - gain)
-        others = [of for of in self.kept if of[0] != judge]
-        return GainBudget(self.day, tuple(sorted([*others, (judge, share)])) if others else ((judge, share),))
+        remaining = [of for of in self.kept if of[0] != judge]
+        return GainBudget(self.day, tuple(sorted([*remaining, (judge, share)])) if remaining else ((judge, share),))
 
 
 UNTOUCHED = GainBudget()
 """Of a memory that no verdict moved."""
 
 
-def most_gain(left: float, share: float) -> float:
+def most_gain(remaining_share: float, share: float) -> float:
     """The largest gain that keeps what a judge closes of the distance to its verdicts within ``share``.
 
     Args:
-        left: the share of the memory that the judge left so far today, in (0, 1].
+        remaining_share: the share of the memory that the judge left so far today, in (0, 1].
         share: the cap, in [0, 1]; 1 is none.
 
     Raises:
         ValueError: an argument is out of its range.
     """
-    if not 0 < left <= 1 or not 0 <= share <= 1:
+    if not 0 < remaining_share <= 1 or not 0 <= share <= 1:
         raise ValueError("what is left must lie in (0, 1] and the cap in [0, 1]")
-    gain = 1.0 - (1.0 - share) / left
+    gain = 1.0 - (1.0 - share) / remaining_share
     return gain if gain > LEAST_GAIN else 0.0
 
 
-def most_gains(left: Floats, shares: Floats) -> Floats:
+def most_gains(remaining_shares: Floats, shares: Floats) -> Floats:
     """``most_gain`` of each, (n,), to the bit.
 
     Raises:
         ValueError: a value is out of its range.
     """
-    if not ((left > 0) & (left <= 1) & (shares >= 0) & (shares <= 1)).all():
+    if not ((remaining_shares > 0) & (remaining_shares <= 1) & (shares >= 0) & (shares <= 1)).all():
         raise ValueError("what is left must lie in (0, 1] and the cap in [0, 1]")
-    gains = 1.0 - (1.0 - shares) / left
+    gains = 1.0 - (1.0 - shares) / remaining_shares
     return np.where(gains > LEAST_GAIN, gains, 0.0)
 
 
-def contested(said: Said, judge: str, target: int) -> bool:
+def contested(statements: Said, judge: str, target: int) -> bool:
     """Whether a verdict goes against what other judges said of the same sentence for the same question.
 
     It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
     what was said first stands. A new judge outvotes nobody: it counts as none among them.
     """
-    if not said:
+    if not statements:
         return False
-    against = sum(word != target for name, word in said if name != judge)
+    against = sum(word != target for name, word in statements if name != judge)
     if not against:
         return False
-    beside = (judge != NEWCOMERS) + sum(word == target for name, word in said if name != judge)
+    beside = (judge != NEWCOMERS) + sum(word == target for name, word in statements if name != judge)
     if beside != against:
         return beside < against
-    first, word = said[0]
+    first, word = statements[0]
     return first != judge and word != target
 
 
 def allowed_gain(
-    pulled: GainBudget, said: Said, judge: str, target: int, *, share: float, contested_share: float
+    budget: GainBudget, statements: Said, judge: str, target: int, *, share: float, contested_share: float
 ) -> float:
     """The largest gain that a judge's caps leave a verdict.
 
     Args:
-        pulled: of the state, on the verdict's day.
-        said: of the sentence, for the question.
+        budget: of the state, on the verdict's day.
+        statements: of the sentence, for the question.
         share, contested_share: the judge's caps, in [0, 1]; the second holds, if it is the lower one, for a verdict
             that goes against what others said.
     """
-    cap = min(share, contested_share) if contested(said, judge, target) else share
-    return most_gain(pulled.left(judge), cap)
+    cap = min(share, contested_share) if contested(statements, judge, target) else share
+    return most_gain(budget.left(judge), cap)
 
 
-def with_word(said: Said, judge: str, target: int) -> Said:
+def with_word(statements: Said, judge: str, target: int) -> Said:
     """What was said, with this judge's last word; that of a new judge is not kept."""
-    if judge == NEWCOMERS or (len(said) == 1 and said[0] == (judge, target)):
-        return said
-    if judge in [name for name, _ in said]:
-        return tuple((name, target if name == judge else word) for name, word in said)
-    return (*said, (judge, target)) if len(said) < JUDGES else said
+    if judge == NEWCOMERS or (len(statements) == 1 and statements[0] == (judge, target)):
+        return statements
+    if judge in [name for name, _ in statements]:
+        return tuple((name, target if name == judge else word) for name, word in statements)
+    return (*statements, (judge, target)) if len(statements) < JUDGES else statements
 
 
 def comparisons(cap: int | None, *, contested: bool) -> int | None:
@@ -141,8 +141,8 @@ def counted(caps: Sequence[int | None], before: int = 0) -> list[bool]:
         caps: of each, in the order of application, as ``comparisons`` gives them.
         before: how many counted before them.
     """
-    found = []
+    standing_statements = []
     for cap in caps:
-        found.append(cap is None or before < cap)
-        before += found[-1]
-    return found
+        standing_statements.append(cap is None or before < cap)
+        before += standing_statements[-1]
+    return standing_statements

@@ -35,15 +35,15 @@ class GainBudgets:
     that of its state: a new day begins anew.
     """
 
-    def __init__(self, days: Sequence[str], kept: Sequence[Mapping[str, float]], verdicts: Verdicts) -> None:
+    def __init__(self, days: Sequence[str], budgets: Sequence[Mapping[str, float]], verdicts: Verdicts) -> None:
         self._day_names = sorted({*days, *verdicts.days})
-        self._judge_names = sorted(set[str]().union(verdicts.judges, *kept))
+        self._judge_names = sorted(set[str]().union(verdicts.judges, *budgets))
         day_of = {day: at for at, day in enumerate(self._day_names)}
         judge_of = {judge: at for at, judge in enumerate(self._judge_names)}
         self._days = np.array([day_of[day] for day in days], dtype=np.int64)
         self._caps = verdicts.caps
         self._verdict_days = np.array([day_of[day] for day in verdicts.days], dtype=np.int64)
-        known = [(at, judge_of[judge], left) for at, own in enumerate(kept) for judge, left in own.items()]
+        known = [(at, judge_of[judge], left) for at, own in enumerate(budgets) for judge, left in own.items()]
         states = np.array([at for at, _, _ in known], dtype=np.int64)
         slots = np.concatenate([states, verdicts.states]) * len(judge_of)
         slots += np.array(

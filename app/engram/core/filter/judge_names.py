@@ -20,7 +20,7 @@ def normalised(name: str) -> str:
     """
     if not _NAME.match(name):
         raise ValueError("a name is made of a to z, digits, spaces and . _ @ + : / -, a letter or digit first")
-    found = " ".join(name.lower().split())
-    if len(found) > LONGEST:
+    collapsed = " ".join(name.lower().split())
+    if len(collapsed) > LONGEST:
         raise ValueError(f"a name has at most {LONGEST} characters")
-    return found
+    return collapsed

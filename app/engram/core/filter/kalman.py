@@ -146,13 +146,13 @@ def update_along(
     predictions = projections / lengths if normalise else projections
     residuals = targets - predictions
     gains, noise = _capped(kalman_gain(perplexities, observation_noise), process_noise, most)
-    moved = memory + (gains * residuals)[:, None] * along
+    updated = memory + (gains * residuals)[:, None] * along
     if normalise:
-        moved /= _lengths(moved)[:, None]
+        updated /= _lengths(updated)[:, None]
     if most is not None and not most.all():
-        moved = np.where((most > 0)[:, None], moved, memory)
+        updated = np.where((most > 0)[:, None], updated, memory)
     return MemoryUpdate(
-        vectors=moved.astype(np.float32),
+        vectors=updated.astype(np.float32),
         perplexities=posterior_perplexity(perplexities, gains, noise),
         gains=gains,
         residuals=residuals,

@@ -118,11 +118,11 @@ def _sentence(
     ways: dict[int | None, _SentencePath] = {None: _SentencePath(begun, {})}
     corrected: dict[str, list[Audit]] = {channel: [] for channel in begun}
     for _, of_event in groupby(steps, key=lambda step: step.sequence):
-        taken = list(of_event)
-        event, target = taken[0].event, taken[0].recorded.target
+        observations = list(of_event)
+        event, target = observations[0].event, observations[0].recorded.target
         fork = ways[None].fork() if event.id in without else None
         before = [way.said.get(event.question_id, ()) for way in ways.values()]
-        for step in taken:
+        for step in observations:
             channel = step.recorded.channel
             if channel in begun:
                 states = [way.memories[channel] for way in ways.values()]
@@ -167,17 +167,17 @@ def against(words: Iterable[SentenceJudgement]) -> set[int]:
     """The events that go against what other judges said, by words in order of question, sentence and sequence."""
     found: set[int] = set()
     for _, of_state in groupby(words, key=lambda word: (word.question_id, word.sentence_id)):
-        said: Said = ()
+        statements: Said = ()
         for word in of_state:
-            if contested(said, word.judge, word.target):
+            if contested(statements, word.judge, word.target):
                 found.add(word.event_id)
-            said = with_word(said, word.judge, word.target)
+            statements = with_word(statements, word.judge, word.target)
     return found
 
 
-def _wrong(step: ReplayStep, told: AuditRows) -> list[Audit]:
+def _wrong(step: ReplayStep, audit_rows: AuditRows) -> list[Audit]:
     """The row as it ought to read; nothing if it does. All ways' first is that of all events."""
-    right = next(iter(told))
+    right = next(iter(audit_rows))
     return [] if right == step.recorded else [right]
 
 

@@ -106,5 +106,5 @@ class SupportRows:
         )
 
 
-def _pulled(day: str, kept: Kept) -> GainBudget:
-    return GainBudget(day, tuple(sorted(kept.items())))
+def _pulled(day: str, stored: Kept) -> GainBudget:
+    return GainBudget(day, tuple(sorted(stored.items())))

@@ -240,14 +240,14 @@ def seen_noise(observation_noise: float, examined: float) -> float:
 
 def move_memories(
     memories: Sequence[SentenceMemory],
-    said: Sequence[Said],
+    statements: Sequence[Said],
     observations: Sequence[SentenceObservation],
     direction: NDArray[Any],
 ) -> tuple[list[SentenceMemory], AuditRows]:
     """Memories after one more event each, and the audit of it, in their order.
 
     Args:
-        said: what judges said before of each one's sentence for its event's question.
+        statements: what judges said before of each one's sentence for its event's question.
         observations: one for each; they may be of several events.
         direction: the question's embedding, or its time constraint's: (d,), or (n, d) where they differ.
 
@@ -256,7 +256,7 @@ def move_memories(
     """
     if not memories:
         return [], AuditRows.none()
-    prior = _Prior.of(memories, said, observations)
+    prior = _Prior.of(memories, statements, observations)
     update = kalman.update_memories(
         np.stack([memory.vector for memory in memories]),
         prior.perplexities,
@@ -334,10 +334,12 @@ class _Prior:
     def of(
         cls,
         states: Sequence[SentenceMemory | Support],
-        said: Sequence[Said],
+        statements: Sequence[Said],
         observations: Sequence[SentenceObservation],
     ) -> "_Prior":
-        pulled = [state.pulled.on(observed.event.day) for state, observed in zip(states, observations, strict=True)]
+        budgets = [
+            state.pulled.on(observed.event.day) for state, observed in zip(states, observations, strict=True)
+        ]
         most = [
             allowed_gain(
                 left,
@@ -347,11 +349,11 @@ class _Prior:
                 share=observed.event.share,
                 contested_share=observed.event.contested_share,
             )
-            for left, words, observed in zip(pulled, said, observations, strict=True)
+            for left, words, observed in zip(budgets, statements, observations, strict=True)
         ]
         return cls(
             observations=observations,
-            pulled=pulled,
+            pulled=budgets,
             perplexities=np.array([state.perplexity for state in states]),
             targets=np.array([float(observed.target) for observed in observations]),
             noise=np.array([observed.observation_noise for observed in observations]),

@@ -85,10 +85,10 @@ def steps(sayings: Sequence[EventStatement], memories: MemoryRows, supports: Sup
     ):
         places[channel][sentence] = at
     words = _Words.of(sayings, places[CHANNELS.index(TASK)])
-    spoken = _PriorStatements.of(words, supports)
-    remembered, told = _memories(words, spoken, memories, places)
-    recalled, heard = _supports(words, spoken, supports)
-    return MovedStates(remembered, recalled, AuditRows.joined([*told, *heard]), spoken.contested)
+    prior_statements = _PriorStatements.of(words, supports)
+    remembered, told = _memories(words, prior_statements, memories, places)
+    recalled, heard = _supports(words, prior_statements, supports)
+    return MovedStates(remembered, recalled, AuditRows.joined([*told, *heard]), prior_statements.contested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ class _Words:
         targets = _ids(saying.targets[sentence] for saying, own in pairs for sentence in own)
         examined = np.ones(len(at))
         if any(saying.examined for saying in sayings):
-            seen = (saying.examined.get(sentence, 1.0) for saying, own in pairs for sentence in own)
-            examined = np.fromiter(seen, np.float64, len(at))
+            probabilities = (saying.examined.get(sentence, 1.0) for saying, own in pairs for sentence in own)
+            examined = np.fromiter(probabilities, np.float64, len(at))
         if np.any(~((examined > 0.0) & (examined <= 1.0))):
             raise ValueError("an examination probability must lie in (0, 1]")
         per = [np.nan if saying.by_perplexity is None else saying.by_perplexity for saying in sayings]
@@ -137,10 +137,10 @@ class _Words:
             process_noise=np.array([saying.event.process_noise for saying in sayings], dtype=np.float64)[at],
         )
 
-    def noise_at(self, heard: Ids, perplexities: Floats) -> Floats:
+    def noise_at(self, places_heard: Ids, perplexities: Floats) -> Floats:
         """R of these words on states of these perplexities."""
-        per = self.per[heard]
-        return np.where(np.isnan(per), self.noise[heard], per * perplexities) / self.examined[heard]
+        per = self.per[places_heard]
+        return np.where(np.isnan(per), self.noise[places_heard], per * perplexities) / self.examined[places_heard]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +212,12 @@ class _OrderedWords:
     states: Ids
     channels: Ids
 
-    def pulls(self, words: _Words, caps: Floats, days: Sequence[str], kept: Sequence[Kept]) -> GainBudgets:
+    def pulls(self, words: _Words, caps: Floats, days: Sequence[str], budgets: Sequence[Kept]) -> GainBudgets:
         """Of all states, whose days and shares these are, by these words."""
         events = [saying.event for saying in words.sayings]
         at = words.at[self.words].tolist()
         judges, on = [events[one].judge for one in at], [events[one].day for one in at]
-        return GainBudgets(days, kept, Verdicts(self.states, judges, on, caps[self.words]))
+        return GainBudgets(days, budgets, Verdicts(self.states, judges, on, caps[self.words]))
 
     @property
     def moved(self) -> Ids:
@@ -231,7 +231,7 @@ Prior = tuple[Floats, Floats, Floats, Floats, Floats]
 
 def _move(
     words: _Words,
-    heard: _OrderedWords,
+    ordered: _OrderedWords,
     pulls: GainBudgets,
     perplexities: Floats,
     update: Callable[[Ids, Prior], MemoryUpdate | SupportUpdate],
@@ -239,11 +239,11 @@ def _move(
     """Move states wave by wave, and their perplexities in place; the audit of each wave.
 
     Args:
-        update: of the places in ``heard`` that a wave is of, and what is before it.
+        update: of the places in ``ordered`` that a wave is of, and what is before it.
     """
     audit = []
-    for wave in _waves(heard.states):
-        spoken, states = heard.words[wave], heard.states[wave]
+    for wave in _waves(ordered.states):
+        spoken, states = ordered.words[wave], ordered.states[wave]
         before = perplexities[states]
         noise, process = words.noise_at(spoken, before), words.process_noise[spoken]
         targets = words.targets[spoken]
@@ -254,7 +254,7 @@ def _move(
             AuditRows(
                 event_ids=words.event_ids[spoken],
                 sentence_ids=words.sentences[spoken],
-                channels=heard.channels[wave],
+                channels=ordered.channels[wave],
                 targets=targets,
                 observation_noise=noise,
                 gains=after.gains,
@@ -268,13 +268,13 @@ def _move(
 
 
 def _memories(
-    words: _Words, spoken: _PriorStatements, memories: MemoryRows, places: Sequence[Mapping[int, int]]
+    words: _Words, prior_statements: _PriorStatements, memories: MemoryRows, places: Sequence[Mapping[int, int]]
 ) -> tuple[MemoryRows, list[AuditRows]]:
     """Move the memories; those that moved, and the audit. ``places`` as in ``_heard_by``."""
     heard, rows, directions = _heard_by(words, places)
     if not len(heard.words):
         return MemoryRows.of([]), []
-    pulls = heard.pulls(words, spoken.caps, memories.days, memories.kept)
+    pulls = heard.pulls(words, prior_statements.caps, memories.days, memories.kept)
     vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
     along = kalman.units(np.stack(directions))
 
@@ -288,15 +288,15 @@ def _memories(
         return after
 
     audit = _move(words, heard, pulls, perplexities, update)
-    moved = heard.moved
+    moved_words = heard.moved
     return MemoryRows(
-        sentence_ids=memories.sentence_ids[moved],
-        channels=memories.channels[moved],
-        vectors=vectors[moved],
-        perplexities=perplexities[moved],
-        update_counts=memories.update_counts[moved] + np.bincount(heard.states)[moved],
-        days=pulls.days(moved),
-        kept=pulls.kept(moved),
+        sentence_ids=memories.sentence_ids[moved_words],
+        channels=memories.channels[moved_words],
+        vectors=vectors[moved_words],
+        perplexities=perplexities[moved_words],
+        update_counts=memories.update_counts[moved_words] + np.bincount(heard.states)[moved_words],
+        days=pulls.days(moved_words),
+        kept=pulls.kept(moved_words),
     ), audit
 
 
@@ -315,11 +315,11 @@ def _heard_by(words: _Words, places: Sequence[Mapping[int, int]]) -> tuple[_Orde
                 row_of[at] = len(directions)
                 directions.append(saying.directions[channel])
         of, row = _ids(there.get(sentence, NOWHERE) for sentence in words.sentences.tolist()), row_of[words.at]
-        found = np.flatnonzero((of != NOWHERE) & (row != NOWHERE))
-        heard.append(found)
-        states.append(of[found])
-        channels.append(np.full(len(found), AUDITED.index(channel)))
-        rows.append(row[found])
+        words_of_rows = np.flatnonzero((of != NOWHERE) & (row != NOWHERE))
+        heard.append(words_of_rows)
+        states.append(of[words_of_rows])
+        channels.append(np.full(len(words_of_rows), AUDITED.index(channel)))
+        rows.append(row[words_of_rows])
     return (
         _OrderedWords(np.concatenate(heard), np.concatenate(states), np.concatenate(channels)),
         np.concatenate(rows),
@@ -328,17 +328,17 @@ def _heard_by(words: _Words, places: Sequence[Mapping[int, int]]) -> tuple[_Orde
 
 
 def _supports(
-    words: _Words, spoken: _PriorStatements, supports: SupportRows
+    words: _Words, prior_statements: _PriorStatements, supports: SupportRows
 ) -> tuple[SupportRows, list[AuditRows]]:
     """Move the supports; those that moved, and the audit."""
     heard_at_all = np.array([RECALL not in saying.frozen for saying in words.sayings], dtype=np.bool_)
     own = np.flatnonzero(heard_at_all[words.at])
     if not len(own):
         return SupportRows.of([]), []
-    states, begun = spoken.places[own], len(spoken.new)
+    states, begun = prior_statements.places[own], len(prior_statements.new)
     days, kept = [*supports.days, *[""] * begun], [*supports.kept, *[_NOTHING] * begun]
-    heard = _OrderedWords(own, states, np.full(len(own), AUDITED.index(RECALL)))
-    pulls = heard.pulls(words, spoken.caps, days, kept)
+    ordered = _OrderedWords(own, states, np.full(len(own), AUDITED.index(RECALL)))
+    pulls = ordered.pulls(words, prior_statements.caps, days, kept)
     values = np.append(supports.supports, np.zeros(begun))
     perplexities = np.append(supports.perplexities, np.ones(begun))
 
@@ -348,25 +348,25 @@ def _supports(
         values[states[wave]] = after.supports
         return after
 
-    audit = _move(words, heard, pulls, perplexities, update)
+    audit = _move(words, ordered, pulls, perplexities, update)
     complete = np.append(supports.complete, np.zeros(begun, dtype=np.bool_))
     # Of several words on one state the last one stays.
     complete[states] = np.array([saying.event.complete for saying in words.sayings], dtype=np.bool_)[words.at[own]]
-    questions = np.append(supports.question_ids, _ids(question for question, _ in spoken.new))
-    sentences = np.append(supports.sentence_ids, _ids(sentence for _, sentence in spoken.new))
-    moved = heard.moved
-    moved = moved[np.lexsort((sentences[moved], questions[moved]))]
+    questions = np.append(supports.question_ids, _ids(question for question, _ in prior_statements.new))
+    sentences = np.append(supports.sentence_ids, _ids(sentence for _, sentence in prior_statements.new))
+    moved_words = ordered.moved
+    moved_words = moved_words[np.lexsort((sentences[moved_words], questions[moved_words]))]
     return SupportRows(
-        question_ids=questions[moved],
-        sentence_ids=sentences[moved],
-        supports=values[moved],
-        perplexities=perplexities[moved],
-        update_counts=np.append(supports.update_counts, np.zeros(begun, dtype=np.int64))[moved]
-        + np.bincount(states)[moved],
-        complete=complete[moved],
-        days=pulls.days(moved),
-        kept=pulls.kept(moved),
-        said=[spoken.said[state] for state in moved.tolist()],
+        question_ids=questions[moved_words],
+        sentence_ids=sentences[moved_words],
+        supports=values[moved_words],
+        perplexities=perplexities[moved_words],
+        update_counts=np.append(supports.update_counts, np.zeros(begun, dtype=np.int64))[moved_words]
+        + np.bincount(states)[moved_words],
+        complete=complete[moved_words],
+        days=pulls.days(moved_words),
+        kept=pulls.kept(moved_words),
+        said=[prior_statements.said[state] for state in moved_words.tolist()],
     ), audit
 
 

@@ -96,8 +96,8 @@ def read_turn(text: str, offered: Collection[Act] = ACTS) -> AgentTurn:
         raise FormatError(_what_is_wrong(text, tags))
     act, said = _ACT_OF[matched["tag"]], " ".join(matched["said"].split())
     if act not in offered:
-        wanted = ", ".join(f"<{TAGS[one]}>" for one in offered)
-        raise FormatError(f"<{matched['tag']}> cannot be chosen now; one of {wanted} can")
+        offered_tags = ", ".join(f"<{TAGS[one]}>" for one in offered)
+        raise FormatError(f"<{matched['tag']}> cannot be chosen now; one of {offered_tags} can")
     if not said:
         raise FormatError(f"<{matched['tag']}> is empty")
     cites: tuple[int, ...] = ()

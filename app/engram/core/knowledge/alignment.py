@@ -139,10 +139,10 @@ _ONE_EACH = frozenset(
 
 def kind_of(predicates: Iterable[str]) -> str | None:
     """What something is of which facts of these predicates are told; None if they do not say, or differ."""
-    told = set(predicates)
+    known_predicates = set(predicates)
     kinds = {"person": _PERSONS, "work": _WORKS, "place": _PLACES}
-    found = [kind for kind, said in kinds.items() if said & told]
-    return found[0] if len(found) == 1 else None
+    matching_kinds = [kind for kind, said in kinds.items() if said & known_predicates]
+    return matching_kinds[0] if len(matching_kinds) == 1 else None
 
 
 def differ(one: Mapping[str, Collection[Hashable]], other: Mapping[str, Collection[Hashable]]) -> bool:

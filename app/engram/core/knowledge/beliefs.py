@@ -178,29 +178,29 @@ def _periods(group: Group) -> list[_Period]:
     turns = sorted({word.withdrawn for word in group.words if word.withdrawn is not None})
     if not turns:
         return [_Period(group, -1)]
-    found = []
+    periods = []
     for after, until in zip([-1, *turns], [*turns, None], strict=True):
         counted = [word for word in group.words if word.withdrawn is None or word.withdrawn > after]
         if after >= 0:
             begun = [word for word in counted if word.sequence < after]
-            found.append(_Period(replace(group, words=begun), after, begins=True))
+            periods.append(_Period(replace(group, words=begun), after, begins=True))
         counted = [word for word in counted if until is None or word.sequence < until]
-        found.append(_Period(replace(group, words=counted), after))
-    return found
+        periods.append(_Period(replace(group, words=counted), after))
+    return periods
 
 
 def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], sequence: int) -> list[BeliefMove]:
     """What a withdrawal did: the belief is replaced by that without it, as by an observation without noise."""
-    found = []
+    turns = []
     for fact_id, standing in after.items():
         was, fact = before[fact_id].fact, standing.fact
         if (was.belief, was.perplexity) != (fact.belief, fact.perplexity):
             change = fact.belief - was.belief
             up = int(change > 0)
-            found.append(
+            turns.append(
                 BeliefMove(fact_id, sequence, up, 0.0, 1.0, change, was.perplexity, fact.perplexity, fact.belief)
             )
-    return found
+    return turns
 
 
 def _leave(group: Group, facts: Mapping[int, Fact]) -> None:
@@ -247,13 +247,13 @@ def _targets(group: Group, word: FactStatement) -> dict[int, int]:
     if named is None or word.kind in {SUPERSEDE, CLOSE}:
         return {}
     target = int(word.kind != CONTRADICT)
-    found = {}
+    targets = {}
     for claim in group.claims:
         if claim.agrees(named) and claim.meets(named):
-            found[claim.fact_id] = target
+            targets[claim.fact_id] = target
         elif target and group.functional and claim.rivals(named):
-            found[claim.fact_id] = 0
-    return found
+            targets[claim.fact_id] = 0
+    return targets
 
 
 def _step(rows: Sequence[tuple[_Standing, FactStatement, int]], process_noise: float) -> list[BeliefMove]:
@@ -320,24 +320,24 @@ def _close(group: Group, facts: Mapping[int, Fact]) -> None:
                 fact.held_until = word.until
             fact.closed_at, fact.superseded_by = word.at, word.other
             fact.closed_reason = SUPERSEDED if word.kind == SUPERSEDE else word.reason
-    said = [claim for claim in group.claims if claim.fact_id in begun]
-    _end(said, facts, begun)
+    begun_claims = [claim for claim in group.claims if claim.fact_id in begun]
+    _end(begun_claims, facts, begun)
     if group.functional:
         order = {word.fact_id: word.sequence for word in reversed(group.words) if word.kind == SOURCE}
-        _supersede(said, facts, begun)
-        _replace(said, facts, begun, order)
-        _end_timeless(said, facts, begun)
+        _supersede(begun_claims, facts, begun)
+        _replace(begun_claims, facts, begun, order)
+        _end_timeless(begun_claims, facts, begun)
 
 
-def _end(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
+def _end(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
     """End a fact without an end of its own when a believed one of the same object ends ("resigned in 2017").
 
     A fact with a first day ends at the first end after it. A fact without days ends at the last one, unless the
     same
     began once more after that.
     """
-    ends = [claim for claim in said if claim.valid_to != NEVER and facts[claim.fact_id].belief >= HELD]
-    for claim in said:
+    ends = [claim for claim in claims if claim.valid_to != NEVER and facts[claim.fact_id].belief >= HELD]
+    for claim in claims:
         fact = facts[claim.fact_id]
         if fact.closed_at is not None or claim.valid_to != NEVER:
             continue
@@ -346,7 +346,7 @@ def _end(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, d
             continue
         choose = max if claim.timeless else min
         end = choose(known, key=lambda other: (other.valid_to, other.fact_id))
-        again = any(other.valid_from >= end.valid_to and other.agrees(claim) for other in said)
+        again = any(other.valid_from >= end.valid_to and other.agrees(claim) for other in claims)
         if claim.timeless and again:
             continue
         fact.held_until = end.valid_to
@@ -355,41 +355,41 @@ def _end(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, d
 
 
 def _replace(
-    said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime], order: Mapping[int, int]
+    claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime], order: Mapping[int, int]
 ) -> None:
     """End what was said without days when a believed fact of another object begins that was said later.
 
     "Is based in A" is over once a text tells of a move to B in 2019. What was said after that text stands: it may
     tell of a move back.
     """
-    for claim in said:
+    for claim in claims:
         fact = facts[claim.fact_id]
         if fact.closed_at is not None or not claim.timeless:
             continue
         later = [
             other
-            for other in said
+            for other in claims
             if other.valid_from != ALWAYS
             and not other.agrees(claim)
             and order[other.fact_id] > order[claim.fact_id]
             and facts[other.fact_id].belief >= HELD
         ]
-        if later and not any(other.agrees(claim) and not other.timeless for other in said):
+        if later and not any(other.agrees(claim) and not other.timeless for other in claims):
             end = max(later, key=lambda other: (other.valid_from, other.fact_id))
             fact.held_until = end.valid_from
             fact.closed_at = max(begun[claim.fact_id], begun[end.fact_id])
             fact.closed_reason, fact.superseded_by = SUPERSEDED, end.fact_id
 
 
-def _supersede(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
+def _supersede(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
     """What has no end of its own ends when the next that is believed begins."""
-    for claim in said:
+    for claim in claims:
         fact = facts[claim.fact_id]
         if fact.closed_at is not None or claim.valid_to != NEVER or claim.valid_from == ALWAYS:
             continue
         later = [
             other
-            for other in said
+            for other in claims
             if other.valid_from > claim.valid_from
             and not other.agrees(claim)
             and facts[other.fact_id].belief >= HELD
@@ -401,13 +401,13 @@ def _supersede(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[
             fact.closed_reason, fact.superseded_by = SUPERSEDED, end.fact_id
 
 
-def _end_timeless(said: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
+def _end_timeless(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
     """What is said without days, as an old page says who holds an office, is over where it is known to be."""
-    for claim in said:
+    for claim in claims:
         fact = facts[claim.fact_id]
         if not claim.timeless or fact.closed_at is not None:
             continue
-        dated = [facts[other.fact_id] for other in said if other.agrees(claim) and not other.timeless]
+        dated = [facts[other.fact_id] for other in claims if other.agrees(claim) and not other.timeless]
         if dated and all(other.closed_reason == SUPERSEDED for other in dated):
             last = max(dated, key=lambda other: other.held_until)
             fact.held_until, fact.superseded_by = last.held_until, last.superseded_by

@@ -18,7 +18,7 @@ def roots(joins: Iterable[tuple[int, int]]) -> dict[int, int]:
         left, kept = root.get(joining, joining), root.get(staying, staying)
         if left == kept:
             continue
-        moved = sides.pop(left, [left])
-        sides.setdefault(kept, [kept]).extend(moved)
-        root.update(dict.fromkeys(moved, kept))
+        joined = sides.pop(left, [left])
+        sides.setdefault(kept, [kept]).extend(joined)
+        root.update(dict.fromkeys(joined, kept))
     return root

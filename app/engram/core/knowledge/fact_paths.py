@@ -106,8 +106,8 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
         crowd = 1.0 if path.end in starts else min(1.0, (CROWD / max(1, web.crowd(path.end))) ** 0.5)
         worth = path.worth * STEP * crowd
         for said, links in web.onwards(path.end).items():
-            asked = path.asked | said if said else path.asked
-            plain, arriving = (len(asked) + ARRIVAL * (path.arrivals + more) + ANYTHING for more in (0, 1))
+            answered = path.asked | said if said else path.asked
+            plain, arriving = (len(answered) + ARRIVAL * (path.arrivals + more) + ANYTHING for more in (0, 1))
             of_start += [
                 (
                     -(worth * share) * (arriving if end in starts else plain),
@@ -117,7 +117,7 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
                     share,
                     closed,
                     worth,
-                    asked,
+                    answered,
                     path,
                 )
                 for number, end, share, closed in links
@@ -129,14 +129,14 @@ def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -
             end,
             (*before, number),
             path.nodes | {end} if end else path.nodes,
-            asked,
+            answered,
             worth * share,
             path.arrivals + (end in starts),
             closed,
             -score,
         )
         for of_start in found.values()
-        for score, before, number, end, share, closed, worth, asked, path in sorted(of_start)[:most]
+        for score, before, number, end, share, closed, worth, answered, path in sorted(of_start)[:most]
     ]
 
 

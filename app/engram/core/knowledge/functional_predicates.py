@@ -87,10 +87,10 @@ def observed(holdings: Sequence[ObjectPeriod]) -> OneAtATime:
     return OneAtATime(several=weight) if competing(holdings) else OneAtATime(single=weight)
 
 
-def learn(said: Iterable[tuple[str, Sequence[ObjectPeriod]]]) -> dict[str, OneAtATime]:
-    """The belief of each predicate; ``said`` has an entry per subject and predicate."""
+def learn(objects_by_predicate: Iterable[tuple[str, Sequence[ObjectPeriod]]]) -> dict[str, OneAtATime]:
+    """The belief of each predicate; ``objects_by_predicate`` has an entry per subject and predicate."""
     beliefs: dict[str, OneAtATime] = {}
-    for predicate, holdings in said:
+    for predicate, holdings in objects_by_predicate:
         beliefs[predicate] = beliefs.get(predicate, OneAtATime()) + observed(holdings)
     return beliefs
 

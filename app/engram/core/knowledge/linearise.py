@@ -74,19 +74,19 @@ def linearise(
     numbers: dict[Hashable, int] = {source: number for number, source in enumerate(known, start=1)}
     # subject -> predicate -> (object, when) -> numbers of what it is cited by
     lines: dict[str, dict[str, dict[tuple[str, str], list[int]]]] = {}
-    tokens = kept = 0
+    tokens = line_count = 0
     for statement in statements:
         price = _price(statement, lines, numbers, count)
         if budget is not None and tokens + price > budget:
             break
-        tokens, kept = tokens + price, kept + 1
+        tokens, line_count = tokens + price, line_count + 1
         number = numbers.setdefault(statement.source, len(numbers) + 1)
         objects = lines.setdefault(statement.subject, {}).setdefault(statement.predicate, {})
         cited = objects.setdefault((statement.object, statement.when), [])
         if number not in cited[-1:]:
             cited.append(number)
     text = "\n".join(_line(subject, predicates) for subject, predicates in lines.items())
-    return Linearised(text, tuple(numbers), kept, count(text))
+    return Linearised(text, tuple(numbers), line_count, count(text))
 
 
 def _price(
@@ -112,9 +112,9 @@ def _price(
 def _line(subject: str, predicates: dict[str, dict[tuple[str, str], list[int]]]) -> str:
     parts = []
     for predicate, objects in predicates.items():
-        told = (
+        details = (
             f"{thing}{f' ({when})' if when else ''} [{','.join(map(str, cited))}]"
             for (thing, when), cited in objects.items()
         )
-        parts.append(f"{predicate}: {', '.join(told)}")
+        parts.append(f"{predicate}: {', '.join(details)}")
     return f"{subject} | {'; '.join(parts)}"

@@ -114,8 +114,8 @@ def attribution(gain: Floats) -> NDArray[np.float64]:
     Returns:
         (n, m), each row adding up to 1, or to 0 where no unit has Δ > 0.
     """
-    kept = gain > 0
-    raised = np.where(kept, np.exp(gain), 0.0)
+    gained = gain > 0
+    raised = np.where(gained, np.exp(gain), 0.0)
     total = raised.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(raised, total, out=np.zeros_like(raised), where=total > 0))
 

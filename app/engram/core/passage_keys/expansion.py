@@ -57,7 +57,7 @@ def term_weights(
     }
 
 
-def key_terms(weights: Mapping[str, float], asked: Collection[str], limit: int) -> list[str]:
+def key_terms(weights: Mapping[str, float], question_terms: Collection[str], limit: int) -> list[str]:
     """The ``limit`` weightiest terms, heaviest first, equal ones in alphabetical order.
 
     At most half of them are the question's own: those keep the others on the subject, but alone would widen
@@ -65,14 +65,14 @@ def key_terms(weights: Mapping[str, float], asked: Collection[str], limit: int) 
 
     Args:
         weights: term -> weight.
-        asked: the question's own terms.
+        question_terms: the question's own terms.
         limit: >= 1.
     """
     ranked = sorted(weights, key=lambda term: (-weights[term], term))
-    own = [term for term in ranked if term in asked][: limit // 2]
-    new = [term for term in ranked if term not in asked][:limit]
-    kept = sorted(own + new, key=lambda term: (-weights[term], term))[:limit]
-    return kept if new else []
+    own = [term for term in ranked if term in question_terms][: limit // 2]
+    new = [term for term in ranked if term not in question_terms][:limit]
+    best_terms = sorted(own + new, key=lambda term: (-weights[term], term))[:limit]
+    return best_terms if new else []
 
 
 def _bose_einstein(frequency: float, containing: int, passages: int) -> float:

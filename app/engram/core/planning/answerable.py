@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram.core.answer_kinds import has_answer_kind
+from engram.core.planning.answer_kinds import has_answer_kind
 from engram.core.planning.binding import BindingSentence, is_about, saying, stems
 from engram.core.planning.question_triples import ANSWER, QuestionTriple, compares, passed_through
 from engram.core.ranking.coverage import content_words
@@ -36,8 +36,10 @@ class ReadSentence:
 
 def missing_names(question: str, names: Iterable[str], texts: Iterable[str]) -> list[str]:
     """List the names of the question that no text contains, plural endings aside."""
-    there = f" {' '.join(_plain(' '.join(texts)))} "
-    return [name for name in names if not _is_kind(name, question) and f" {' '.join(_plain(name))} " not in there]
+    text_words = f" {' '.join(_plain(' '.join(texts)))} "
+    return [
+        name for name in names if not _is_kind(name, question) and f" {' '.join(_plain(name))} " not in text_words
+    ]
 
 
 def is_stated(
@@ -110,8 +112,8 @@ def question_share(
 
 def _share(weights: Mapping[str, float], texts: Iterable[Collection[str]]) -> float:
     whole = sum(weights.values())
-    there = set[str]().union(*texts)
-    return sum(weight for term, weight in weights.items() if term in there) / whole if whole else 1.0
+    found_words = set[str]().union(*texts)
+    return sum(weight for term, weight in weights.items() if term in found_words) / whole if whole else 1.0
 
 
 def _is_kind(name: str, question: str) -> bool:

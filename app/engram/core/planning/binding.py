@@ -85,28 +85,28 @@ class Binding:
 
 
 def bind(
-    triple: QuestionTriple, known: str, told: Sequence[BindingSentence], taken: Collection[str] = ()
+    triple: QuestionTriple, known: str, sentences: Sequence[BindingSentence], bound_names: Collection[str] = ()
 ) -> Binding | None:
     """The best binding of the triple's unknown, if a sentence has one.
 
     Args:
         known: what the other end of the triple is, in words.
-        taken: names that are no value: those of the question, and what other unknowns are.
+        bound_names: names that are no value: those of the question, and what other unknowns are.
     """
-    said = saying(triple.relation, triple.kind)
-    barred = {_plain(name) for name in (*taken, known)}
+    relation_words = saying(triple.relation, triple.kind)
+    barred = {_plain(name) for name in (*bound_names, known)}
     best: Binding | None = None
-    for sentence in told:
+    for sentence in sentences:
         if not is_about(sentence, known):
             continue
-        found = _nearest(sentence, said, barred, kinds=triple.relation in OF_KIND)
-        if found is not None and (best is None or found[1] > best.strength):
-            best = Binding(triple.unknown, found[0], sentence.sentence_id, found[1])
+        nearest = _nearest(sentence, relation_words, barred, kinds=triple.relation in OF_KIND)
+        if nearest is not None and (best is None or nearest[1] > best.strength):
+            best = Binding(triple.unknown, nearest[0], sentence.sentence_id, nearest[1])
     return best
 
 
 def binds(
-    triple: QuestionTriple, known: str, told: Sequence[BindingSentence], taken: Collection[str] = ()
+    triple: QuestionTriple, known: str, sentences: Sequence[BindingSentence], bound_names: Collection[str] = ()
 ) -> float:
     """How well sentences of one passage tell what the triple asks, in [0, 1]; 0 if none is about what is known.
 
@@ -114,11 +114,15 @@ def binds(
     asks for, whose words are many, the most that one sentence has of them.
     """
     if triple.unknown != ANSWER:
-        best = bind(triple, known, told, taken)
+        best = bind(triple, known, sentences, bound_names)
         return 0.0 if best is None else best.strength
-    wanted = {_stem(word) for word in content_words(triple.relation)}
-    about = [{_stem(word) for word in words(one.text)} for one in told if is_about(one, known)]
-    return max((len(wanted & said) / len(wanted) for said in about), default=0.0) if wanted else 0.0
+    relation_stems = {_stem(word) for word in content_words(triple.relation)}
+    about = [{_stem(word) for word in words(one.text)} for one in sentences if is_about(one, known)]
+    return (
+        max((len(relation_stems & said) / len(relation_stems) for said in about), default=0.0)
+        if relation_stems
+        else 0.0
+    )
 
 
 def describes(name: str, text: str) -> bool:
@@ -149,16 +153,16 @@ def stems(text: str) -> frozenset[str]:
 
 def is_about(sentence: BindingSentence, known: str) -> bool:
     """Whether the sentence names what is known, or its passage is titled so."""
-    wanted = _plain(known)
-    if not wanted:
+    plain_name = _plain(known)
+    if not plain_name:
         return False
     title = _plain(re.sub(r"\s*\([^()]*\)$", "", sentence.title or ""))
     bare = _plain(re.sub(r"\s*\([^()]*\)$", "", known))
-    return f" {bare} " in f" {_plain(sentence.text)} " or title in (wanted, bare)
+    return f" {bare} " in f" {_plain(sentence.text)} " or title in (plain_name, bare)
 
 
 def _nearest(
-    sentence: BindingSentence, said: Collection[str], barred: Collection[str], *, kinds: bool = False
+    sentence: BindingSentence, relation_words: Collection[str], barred: Collection[str], *, kinds: bool = False
 ) -> tuple[str, float] | None:
     """The name nearest to a word that says the relation, and how near, in (0, 1].
 
@@ -166,7 +170,7 @@ def _nearest(
         kinds: whether a name counts that only says of what kind something is.
     """
     tokens = words(sentence.text)
-    cues = [at for at, word in enumerate(tokens) if _stem(word) in said]
+    cues = [at for at, word in enumerate(tokens) if _stem(word) in relation_words]
     best: tuple[str, float] | None = None
     for name in sentence.names:
         of_name = words(name)
@@ -189,9 +193,9 @@ def _nearest(
     return best
 
 
-def _places(tokens: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    size = len(wanted)
-    return [at for at in range(len(tokens) - size + 1) if list(tokens[at : at + size]) == list(wanted)]
+def _places(tokens: Sequence[str], phrase: Sequence[str]) -> list[int]:
+    size = len(phrase)
+    return [at for at in range(len(tokens) - size + 1) if list(tokens[at : at + size]) == list(phrase)]
 
 
 def _plain(text: str) -> str:

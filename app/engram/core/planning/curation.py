@@ -31,20 +31,20 @@ class CurationResult:
     dropped: dict[int, Repeats]
 
 
-def curate(candidates: Sequence[str], there: Iterable[str] = ()) -> CurationResult:
-    """Which of the candidates say something that neither those ``there`` nor earlier candidates say.
+def curate(candidates: Sequence[str], known_texts: Iterable[str] = ()) -> CurationResult:
+    """Which of the candidates say something that neither those ``known_texts`` nor earlier candidates say.
 
     A text without words says nothing and counts as exact.
     """
-    known = [_CuratedText(text) for text in there]
+    known = [_CuratedText(text) for text in known_texts]
     kept: list[int] = []
     dropped: dict[int, Repeats] = {}
     for at, text in enumerate(candidates):
-        said = _CuratedText(text)
-        how = _repeats(said, known)
+        curated = _CuratedText(text)
+        how = _repeats(curated, known)
         if how is None:
             kept.append(at)
-            known.append(said)
+            known.append(curated)
         else:
             dropped[at] = how
     return CurationResult(kept, dropped)
@@ -66,18 +66,18 @@ class _CuratedText:
         )
 
 
-def _repeats(said: _CuratedText, known: Iterable[_CuratedText]) -> Repeats | None:
-    if not said.words:
+def _repeats(candidate: _CuratedText, known: Iterable[_CuratedText]) -> Repeats | None:
+    if not candidate.words:
         return "exact"
-    found: Repeats | None = None
+    repeat: Repeats | None = None
     for other in known:
-        if said.run == other.run:
+        if candidate.run == other.run:
             return "exact"
-        if found is None and _overlap(said, other) >= NEAR:
-            found = "near"
-        if found is None and (said.run in other.run):
-            found = "contained"
-    return found
+        if repeat is None and _overlap(candidate, other) >= NEAR:
+            repeat = "near"
+        if repeat is None and (candidate.run in other.run):
+            repeat = "contained"
+    return repeat
 
 
 def _overlap(one: _CuratedText, other: _CuratedText) -> float:

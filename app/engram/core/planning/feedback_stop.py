@@ -70,9 +70,13 @@ class Network:
 
 def named(names: Sequence[str], pool: Sequence[str]) -> float:
     """Share of the question's names that sentences of the pool name, in [0, 1]; 1 for a question without any."""
-    wanted = {" ".join(words(name)) for name in names} - {""}
-    said = [f" {' '.join(words(text))} " for text in pool]
-    return sum(any(f" {name} " in text for text in said) for name in wanted) / len(wanted) if wanted else 1.0
+    plain_names = {" ".join(words(name)) for name in names} - {""}
+    plain_texts = [f" {' '.join(words(text))} " for text in pool]
+    return (
+        sum(any(f" {name} " in text for text in plain_texts) for name in plain_names) / len(plain_names)
+        if plain_names
+        else 1.0
+    )
 
 
 def told(entities: float, relevance: float, network: Network) -> PoolVerdict:
@@ -100,8 +104,8 @@ def fit_network(
     if units < 1:
         raise ValueError("a network has at least one hidden unit")
     rows, enough, share = together(corpora)
-    there = standardising(rows, share)
-    standard, free = rows @ there, np.array([0.0, 1.0, 1.0])
+    to_standard = standardising(rows, share)
+    standard, free = rows @ to_standard, np.array([0.0, 1.0, 1.0])
     parameters = np.random.default_rng(seed).normal(0.0, 0.5, units * (len(FEATURES) + 1) + 1)
     penalty = ridge * np.concatenate([np.tile(free, units), np.ones(units), [0.0]])
     mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
@@ -113,7 +117,7 @@ def fit_network(
         parameters = parameters + RATE * mean / (1.0 - DECAYS[0] ** step) / scale
     hidden, out, bias = _parts(parameters)
     # w·x is the same of standardised features x T and weights T^-1 w.
-    return Network(np.array([bias, 0.0, 0.0]), hidden @ there.T, out)
+    return Network(np.array([bias, 0.0, 0.0]), hidden @ to_standard.T, out)
 
 
 def _parts(parameters: Floats) -> tuple[Floats, Floats, float]:

@@ -123,12 +123,12 @@ def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
         body = match.string
         unknown = f"⟨{len(found) + 1}⟩"
         spelled[unknown] = f"?{len(found) + 1}"
-        said = match.groupdict()
-        relation = spell(said["relation"].strip())
-        ends = (spell(said["term"]), relation, spelled[unknown])
+        groups = match.groupdict()
+        relation = spell(groups["relation"].strip())
+        ends = (spell(groups["term"]), relation, spelled[unknown])
         if kind in ("who", "by"):
-            ends = (spelled[unknown], relation, spell(said["term"]))
-        found.append(QuestionTriple(*ends, phrase=spell(match[0]), kind=said.get("kind")))
+            ends = (spelled[unknown], relation, spell(groups["term"]))
+        found.append(QuestionTriple(*ends, phrase=spell(match[0]), kind=groups.get("kind")))
         return " ".join(f"{body[: match.start()]} {unknown} {body[match.end() :]}".split())
 
     while len(found) < MOST_TRIPLES:
@@ -140,37 +140,37 @@ def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
     return found[:MOST_TRIPLES]
 
 
-def _asked(text: str, made: int, spell: Callable[[str], str]) -> list[QuestionTriple]:
+def _asked(text: str, triple_count: int, spell: Callable[[str], str]) -> list[QuestionTriple]:
     """The triples that what is left of the question asks for: of each of two that are compared, or of its last
     term.
     """
     pair = _EITHER.search(text)
     owned = _OWNED.search(text)
     words = re.sub(r"['’]s\b|[?,!]", " ", _REFERENCE.sub(" ", text)).split()
-    rest = " ".join(word for word in words if word not in _JOINTS)
+    remaining = " ".join(word for word in words if word not in _JOINTS)
     if pair is None:
         terms = list(dict.fromkeys(_REFERENCE.findall(text)))
-        return [QuestionTriple(spell(term), rest, ANSWER, spell(text)) for term in terms[:1]]
-    found = []
+        return [QuestionTriple(spell(term), remaining, ANSWER, spell(text)) for term in terms[:1]]
+    asked_triples = []
     for at, term in enumerate((pair["one"], pair["other"]), start=1):
         one = spell(term)
         if owned is not None:
             relation = owned["relation"].removesuffix("s")
-            unknown = f"?{made + at}"
-            found.append(QuestionTriple(one, relation, unknown, f"{relation} of {one}"))
+            unknown = f"?{triple_count + at}"
+            asked_triples.append(QuestionTriple(one, relation, unknown, f"{relation} of {one}"))
             one = unknown
-        found.append(QuestionTriple(one, rest, ANSWER, f"{one} {rest}"))
-    return sorted(found, key=lambda triple: triple.object == ANSWER)
+        asked_triples.append(QuestionTriple(one, remaining, ANSWER, f"{one} {remaining}"))
+    return sorted(asked_triples, key=lambda triple: triple.object == ANSWER)
 
 
-def passed_through(found: Sequence[QuestionTriple]) -> int:
+def passed_through(triples_found: Sequence[QuestionTriple]) -> int:
     """How many things a question goes through without naming them: the unknowns of its triples but the answer."""
-    return len({one.unknown for one in found if _UNKNOWN.fullmatch(one.unknown)} - {ANSWER})
+    return len({one.unknown for one in triples_found if _UNKNOWN.fullmatch(one.unknown)} - {ANSWER})
 
 
-def compares(found: Sequence[QuestionTriple]) -> bool:
+def compares(triples_found: Sequence[QuestionTriple]) -> bool:
     """Whether a question asks the same of several things, each of which it names."""
-    return passed_through(found) == 0 and sum(one.unknown == ANSWER for one in found) > 1
+    return passed_through(triples_found) == 0 and sum(one.unknown == ANSWER for one in triples_found) > 1
 
 
 def filled(text: str, bindings: Mapping[str, str]) -> str:
@@ -205,7 +205,7 @@ def _innermost(text: str) -> tuple[str, re.Match[str]] | None:
 
 def _is_whole(text: str, match: re.Match[str]) -> bool:
     """Whether nothing but a question word is left: then the description is what the question asks for."""
-    rest = f"{text[: match.start()]} {text[match.end() :]}".split()
+    remaining = f"{text[: match.start()]} {text[match.end() :]}".split()
     return all(
-        word in {"what", "who", "which", "where", "is", "was", "are", "were", "name", "the"} for word in rest
+        word in {"what", "who", "which", "where", "is", "was", "are", "were", "name", "the"} for word in remaining
     )

@@ -69,10 +69,10 @@ def observed(
     return _mean(said) if said else None
 
 
-def _mean(said: Sequence[WeightObservation]) -> WeightObservation:
-    total = reduce(add, (one.evidence for one in said))
-    share = 1.0 / len(said)
+def _mean(observations: Sequence[WeightObservation]) -> WeightObservation:
+    total = reduce(add, (one.evidence for one in observations))
+    share = 1.0 / len(observations)
     return WeightObservation(
         WeightEvidence(total.information * share, total.precision * share),
-        sum(one.surprise for one in said) * share,
+        sum(one.surprise for one in observations) * share,
     )

@@ -96,7 +96,7 @@ def whole_names(question: str, names: Sequence[str]) -> list[str]:
 
 def carried_nouns(question: str, names: Sequence[str]) -> dict[str, str]:
     """Name -> the noun directly after it that belongs to it, as in "the Nibelung operas"."""
-    found = {}
+    nouns = {}
     for name in names:
         match = re.search(rf"(?<!\w){re.escape(name)} ([a-z\-]+)", question)
         if match is None or not content_words(match[1]) or match[1] in _ADVERBS:
@@ -105,8 +105,8 @@ def carried_nouns(question: str, names: Sequence[str]) -> dict[str, str]:
         # Among the first two words a question word asks; after them it opens a relative clause.
         before = [word for at, word in enumerate(words) if _opens(word) and (at > 1 or word not in _RELATIVE)]
         if _is_noun(match[1], before[-1] if before else ""):
-            found[name] = match[1]
-    return found
+            nouns[name] = match[1]
+    return nouns
 
 
 def fits(triple: QuestionTriple, value: str, sentence: str = "") -> bool:
@@ -148,17 +148,17 @@ def _is_plural(word: str) -> bool:
 def _is_description(match: re.Match[str] | None) -> bool:
     if match is None:
         return False
-    said = match.groupdict()
-    relation = said["relation"].split()
+    groups = match.groupdict()
+    relation = groups["relation"].split()
     if relation and relation[-1] in _ARTICLES:
         relation = relation[:-1]  # "filled the": the article is the name's
     if not relation or (_ARTICLES | _RELATIVE | _DO | _BE) & set(relation):
         return False
-    if "article" not in said:
+    if "article" not in groups:
         return True
-    if said["article"] is None:  # nothing but "director of": a verb would do without an article as well
+    if groups["article"] is None:  # nothing but "director of": a verb would do without an article as well
         return len(relation) == 1 and relation[0].endswith(("er", "or"))
-    return said["article"] == "the " or not _is_plural(relation[-1])
+    return groups["article"] == "the " or not _is_plural(relation[-1])
 
 
 def _is_question(words: Sequence[str]) -> bool:

@@ -188,13 +188,13 @@ def wave(
     tree: Tree[StateT],
     limits: SearchLimits,
     seed: int,
-    together: int,
+    rollout_count: int,
     roll: Callable[[Tree[StateT], RolloutClaim], Rollout[StateT]],
     run: Callable[
         [Callable[[RolloutClaim], Rollout[StateT]], Iterable[RolloutClaim]], Iterable[Rollout[StateT]]
     ] = map,
 ) -> Tree[StateT]:
-    """Begin up to ``together`` rollouts, have ``run`` carry them out side by side, and settle them in their order.
+    """Begin up to ``rollout_count`` rollouts, let ``run`` carry them out side by side, and settle them in order.
 
     All see the same tree, so what comes out does not depend on which of them was done first.
 
@@ -206,11 +206,11 @@ def wave(
         The tree after them; the same one if nothing was left to begin.
     """
     claims: list[RolloutClaim] = []
-    while len(claims) < together and (begun := claim(tree, limits, seed)) is not None:
+    while len(claims) < rollout_count and (begun := claim(tree, limits, seed)) is not None:
         tree, claimed = begun
         claims.append(claimed)
-    seen = tree
-    for claimed, rollout in zip(claims, run(lambda one: roll(seen, one), claims), strict=True):
+    observed_tree = tree
+    for claimed, rollout in zip(claims, run(lambda one: roll(observed_tree, one), claims), strict=True):
         tree = settle(tree, claimed, rollout, limits)
     return tree
 
@@ -230,8 +230,8 @@ def ends(tree: Tree[StateT]) -> list[TreeNode[StateT]]:
 
 def best_path(tree: Tree[StateT]) -> list[int]:
     """Ids from the root to the best end; of a tree without one, the root alone."""
-    found = ends(tree)
-    return path(tree, found[0].id) if found else [ROOT]
+    end_nodes = ends(tree)
+    return path(tree, end_nodes[0].id) if end_nodes else [ROOT]
 
 
 def bound(node: TreeNode[StateT], parent: TreeNode[StateT], exploration: float) -> float:

@@ -122,10 +122,10 @@ def gaps(question: Floats, sentences: Floats) -> Floats:
     Returns:
         (k, d), k <= m, in the order of the sentences.
     """
-    left = question - (sentences @ question)[:, None] * sentences
-    size = np.linalg.norm(left, axis=1)
-    there = size > NO_GAP
-    found: Floats = left[there] / size[there, None]
+    residual = question - (sentences @ question)[:, None] * sentences
+    size = np.linalg.norm(residual, axis=1)
+    has_gap = size > NO_GAP
+    found: Floats = residual[has_gap] / size[has_gap, None]
     return found
 
 
@@ -146,16 +146,20 @@ def members(passages: NDArray[np.int64], scores: Floats) -> Places:
     return np.lexsort((passages, -scores))[:POOL]
 
 
-def pool(places: Places, named: NamedEntities, said: SharedWords, pointed: GapSimilarities) -> CandidatePool:
+def pool(
+    places: Places, named: NamedEntities, shared_words: SharedWords, pointed: GapSimilarities
+) -> CandidatePool:
     """What every candidate adds to each member."""
-    links = np.stack([_links(at, place, named, said, pointed) for at, place in enumerate(places.tolist())])
+    links = np.stack([_links(at, place, named, shared_words, pointed) for at, place in enumerate(places.tolist())])
     links[np.arange(len(places)), places] = 0.0
     return CandidatePool(places, links)
 
 
-def _links(at: int, place: int, named: NamedEntities, said: SharedWords, pointed: GapSimilarities) -> Floats:
+def _links(
+    at: int, place: int, named: NamedEntities, shared_words: SharedWords, pointed: GapSimilarities
+) -> Floats:
     """Of one member, (n, len(LINKS))."""
-    own, title, words = named.named[place], named.titled[place], said.said[place]
+    own, title, words = named.named[place], named.titled[place], shared_words.said[place]
     held = np.flatnonzero(own)  # of all entities a passage names few, and only those can be shared with it
     both = np.where(named.named[:, held], named.rarity[held], 0.0)
     along, across = float(pointed.sentences[at]), pointed.across[at]
@@ -166,7 +170,7 @@ def _links(at: int, place: int, named: NamedEntities, said: SharedWords, pointed
             both.max(axis=1, initial=0.0),
             both[:, ~named.asked[held]].max(axis=1, initial=0.0),
             _share(named.named & ~own & named.asked, np.where(named.asked, named.rarity, 0.0)),
-            _share(said.said & ~words, said.weight),
+            _share(shared_words.said & ~words, shared_words.weight),
             (pointed.keys - along * across) / np.sqrt(max(1.0 - along * along, 1e-6)),
             (pointed.keys + across) / np.sqrt(max(2.0 + 2.0 * along, 1e-6)),
         ]

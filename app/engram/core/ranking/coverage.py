@@ -29,11 +29,11 @@ def content_words(text: str) -> frozenset[str]:
 
 def coverage(question: str, evidence: Iterable[str]) -> float:
     """Share of the question's content words that the evidence names, in [0, 1]; 1 for a question without any."""
-    wanted = content_words(question)
-    if not wanted:
+    question_words = content_words(question)
+    if not question_words:
         return 1.0
-    found = frozenset[str]().union(*(content_words(text) for text in evidence))
-    return len(wanted & found) / len(wanted)
+    evidence_words = frozenset[str]().union(*(content_words(text) for text in evidence))
+    return len(question_words & evidence_words) / len(question_words)
 
 
 def _stem(word: str) -> str:

@@ -169,12 +169,12 @@ def merged(reach: HopReach, standing: Mapping[int, int]) -> HopReach:
     _, places = np.unique(holders, return_inverse=True)
     first = np.zeros(len(holders), dtype=bool)
     first[np.unique(places * (np.ptp(steps) + 1) + steps - steps.min(initial=0), return_index=True)[1]] = True
-    kept = first | ~concerned
+    keep = first | ~concerned
     titled: dict[int, float] = {}
     for passage, activation in reach.titled.items():
         holder = standing.get(passage, passage)
         titled[holder] = max(activation, titled.get(holder, 0.0))
-    return HopReach(holders[kept], reach.semantic[kept], reach.scores[kept], titled)
+    return HopReach(holders[keep], reach.semantic[keep], reach.scores[keep], titled)
 
 
 Span = tuple[int, int]
@@ -185,11 +185,11 @@ Words = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...]]
 def _words(text: str) -> Words:
     """The words of a text: as they are compared, as they are written, and where they stand."""
     plain = unicodedata.normalize("NFKC", text)
-    found = list(_WORD.finditer(plain))
+    matches = list(_WORD.finditer(plain))
     return (
-        tuple(_normal(match.group()) for match in found),
-        tuple(match.group() for match in found),
-        tuple(match.span() for match in found),
+        tuple(_normal(match.group()) for match in matches),
+        tuple(match.group() for match in matches),
+        tuple(match.span() for match in matches),
     )
 
 
@@ -252,9 +252,9 @@ def _header(one: Sequence[str], other: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _edge(text: str, words: Words, own: Span, others: Span, shared: int) -> bool:
+def _edge(text: str, words: Words, own: Span, other_span: Span, shared: int) -> bool:
     """Whether a span that only this text has, at its beginning or end, is a header or footer."""
-    if others[0] != others[1] or own[1] - own[0] > min(EDGE_WORDS, EDGE_SHARE * shared):
+    if other_span[0] != other_span[1] or own[1] - own[0] > min(EDGE_WORDS, EDGE_SHARE * shared):
         return False
     if own[0] != 0 and own[1] != len(words[0]):
         return False

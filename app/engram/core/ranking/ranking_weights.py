@@ -151,12 +151,12 @@ def compared(
     supported = np.array([passage in helped for passage in ranked])
     if not supported.any():
         return None
-    looked = np.array([examined.get(passage, 1.0) for passage in ranked]) if examined else None
+    looked_at = np.array([examined.get(passage, 1.0) for passage in ranked]) if examined else None
     if verdict.partial:
-        spoken = np.array([passage in targets for passage in ranked])
-        features, supported = features[spoken], supported[spoken]
-        looked = None if looked is None else looked[spoken]
-    return CandidateComparison(features, supported, noise, looked)
+        is_judged = np.array([passage in targets for passage in ranked])
+        features, supported = features[is_judged], supported[is_judged]
+        looked_at = None if looked_at is None else looked_at[is_judged]
+    return CandidateComparison(features, supported, noise, looked_at)
 
 
 def observe(comparison: CandidateComparison, prior: Prior) -> WeightObservation | None:
@@ -201,18 +201,18 @@ def _together(comparisons: Sequence[CandidateComparison], size: int, prior: Prio
     count, width = len(comparisons), len(prior.mean)
     features = np.zeros((count, size, width))
     chosen, rival = np.zeros((count, size), dtype=np.bool_), np.zeros((count, size), dtype=np.bool_)
-    looked = np.zeros((count, size))
+    looked_at = np.zeros((count, size))
     for at, one in enumerate(comparisons):
         rows = len(one.supported)
         features[at, :rows], chosen[at, :rows], rival[at, :rows] = one.features, one.supported, ~one.supported
         if one.examined is not None:
-            looked[at, :rows] = np.log(one.examined)
+            looked_at[at, :rows] = np.log(one.examined)
     scores = (features @ prior.mean[:, None])[:, :, 0]
     spared = np.argsort(np.where(rival, -scores, np.inf), axis=1, kind="stable")[:, :SPARED]
     np.put_along_axis(rival, spared, False, axis=1)
-    seen = np.where(rival, scores + looked, -np.inf)
-    most = seen.max(axis=1, keepdims=True)
-    weights = np.exp(seen - most)
+    visible_scores = np.where(rival, scores + looked_at, -np.inf)
+    most = visible_scores.max(axis=1, keepdims=True)
+    weights = np.exp(visible_scores - most)
     total = weights.sum(axis=1, keepdims=True)
     centred = features - (weights / total)[:, None, :] @ features
     odds = np.where(chosen, np.exp(np.minimum(scores - most, SUREST)), 0.0)

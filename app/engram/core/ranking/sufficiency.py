@@ -233,8 +233,8 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
         ValueError: all answers were enough or none was, or the search does not converge.
     """
     rows, enough, share = together(corpora)
-    there = standardising(rows, share)
-    standard = rows @ there
+    to_standard = standardising(rows, share)
+    standard = rows @ to_standard
     penalty = np.full(rows.shape[1], ridge)
     penalty[0] = TOLERANCE
     weights = np.zeros(rows.shape[1])
@@ -245,9 +245,9 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
         step = np.linalg.solve(curvature, gradient)
         if float(gradient @ step) < TOLERANCE:
             # w·x is the same of standardised features x T and weights T^-1 w.
-            back = np.linalg.inv(there)
+            back = np.linalg.inv(to_standard)
             precision = verdicts * back.T @ curvature @ back
-            return Prior(there @ weights, (precision + precision.T) / 2.0)
+            return Prior(to_standard @ weights, (precision + precision.T) / 2.0)
         scale, before = 1.0, _objective(standard, enough, share, penalty, weights)
         while _objective(standard, enough, share, penalty, weights + scale * step) < before and scale > TOLERANCE:
             scale /= 2.0
@@ -300,9 +300,9 @@ def standardising(rows: Floats, share: Floats) -> Floats:
     spread = np.sqrt(share @ (rows - mean) ** 2)
     scale = 1.0 / np.where(spread > TOLERANCE, spread, 1.0)
     scale[0] = 1.0
-    there = np.diag(scale)
-    there[0, 1:] = -mean[1:] * scale[1:]
-    return there
+    matrix = np.diag(scale)
+    matrix[0, 1:] = -mean[1:] * scale[1:]
+    return matrix
 
 
 def _objective(rows: Floats, enough: Floats, share: Floats, penalty: Floats, weights: Floats) -> float:

@@ -142,19 +142,19 @@ def find_time_expressions(text: str) -> tuple[TimeExpression, ...]:
 
 def time_constraint(text: str) -> TimeExpression | None:
     """The one phrase that stands for the time ``text`` speaks of: all its phrases, and the hull of their days."""
-    found = find_time_expressions(text)
-    if not found:
+    expressions = find_time_expressions(text)
+    if not expressions:
         return None
-    starts = [expression.start for expression in found if expression.start is not None]
-    ends = [expression.end for expression in found if expression.end is not None]
+    starts = [expression.start for expression in expressions if expression.start is not None]
+    ends = [expression.end for expression in expressions if expression.end is not None]
     return TimeExpression(
-        ", ".join(dict.fromkeys(expression.text for expression in found)),
-        min(starts) if len(starts) == len(found) else None,
-        max(ends) if len(ends) == len(found) else None,
+        ", ".join(dict.fromkeys(expression.text for expression in expressions)),
+        min(starts) if len(starts) == len(expressions) else None,
+        max(ends) if len(ends) == len(expressions) else None,
     )
 
 
-def agreement(asked: Sequence[TimeExpression], starts: Days, ends: Days) -> Days:
+def agreement(asked_times: Sequence[TimeExpression], starts: Days, ends: Days) -> Days:
     """How well stated intervals agree with the best of the asked ones, (n,), in [0, 1].
 
     Half of it is for meeting: 1 where the intervals share a day, less the farther they lie apart. The other half is
@@ -162,12 +162,12 @@ def agreement(asked: Sequence[TimeExpression], starts: Days, ends: Days) -> Days
     sentence that spans a life or a century.
 
     Args:
-        asked: what a question asks about.
+        asked_times: what a question asks about.
         starts, ends: first days and days after the last, as ``date.toordinal`` counts; NaN is an open end, and an
             interval open at both ends says nothing and agrees with nothing.
     """
     best = np.zeros(len(starts))
-    for interval in asked:
+    for interval in asked_times:
         start = np.nan if interval.start is None else float(interval.start.toordinal())
         end = np.nan if interval.end is None else float(interval.end.toordinal())
         if interval.start is None and interval.end is None:

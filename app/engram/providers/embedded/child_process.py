@@ -123,16 +123,16 @@ def _become(user: User, needed: Sequence[str]) -> None:
         return
     # access(2) disregards capabilities for a user other than root, so this asks about the bare user.
     reachable = all(os.access(path, os.X_OK) for path in needed)
-    kept = None
+    capability_kept = None
     if not reachable:
-        wanted = (_CAP_DAC_READ_SEARCH, _CAP_DAC_OVERRIDE)  # Docker grants only the second by default
-        kept = next((capability for capability in wanted if permitted & 1 << capability), None)
-    mask = 0 if kept is None else 1 << kept
+        capabilities = (_CAP_DAC_READ_SEARCH, _CAP_DAC_OVERRIDE)  # Docker grants only the second by default
+        capability_kept = next((capability for capability in capabilities if permitted & 1 << capability), None)
+    mask = 0 if capability_kept is None else 1 << capability_kept
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)(mask, mask, mask, 0, 0, 0)
     libc.capset(header, sets)
-    if kept is not None:
-        libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, kept, 0, 0)
+    if capability_kept is not None:
+        libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability_kept, 0, 0)
 
 
 def _permitted_capabilities() -> int:

@@ -45,8 +45,8 @@ def create_socket_directory(path: Path, owner: User | None) -> None:
     uid = os.geteuid() if owner is None else owner.uid
     shared = None if owner is None else User(owner.uid, os.getegid())
     create_directory(path, mode=0o700 if owner is None else 0o710, owner=shared)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid or found.st_mode & 0o067:
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != uid or status.st_mode & 0o067:
         raise ConfigurationError(f"{path} is not a private directory of user {uid}; remove it.")
 
 

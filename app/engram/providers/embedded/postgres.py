@@ -195,10 +195,10 @@ class EmbeddedPostgres(EmbeddedServer):
 
 def _shared_memory_bytes() -> int:
     try:
-        found = os.statvfs("/dev/shm")  # noqa: S108 - only measured; containers often have 64 MB or none
+        filesystem = os.statvfs("/dev/shm")  # noqa: S108 - only measured; containers often have 64 MB or none
     except OSError:
         return 0
-    return found.f_blocks * found.f_frsize
+    return filesystem.f_blocks * filesystem.f_frsize
 
 
 def _discard_reused_pid_file(cluster: Path) -> None:

@@ -65,13 +65,13 @@ class EmbeddedRedis(EmbeddedServer):
         )
 
     def _owner(self) -> User | None:
-        found = self.data_directory.stat()
-        if os.geteuid() != 0 or found.st_uid == 0:
+        status = self.data_directory.stat()
+        if os.geteuid() != 0 or status.st_uid == 0:
             return None
         try:
-            return User(found.st_uid, pwd.getpwuid(found.st_uid).pw_gid)
+            return User(status.st_uid, pwd.getpwuid(status.st_uid).pw_gid)
         except KeyError:
-            return User(found.st_uid, found.st_gid)
+            return User(status.st_uid, status.st_gid)
 
     def _answers(self) -> bool:
         client = redis.Redis(

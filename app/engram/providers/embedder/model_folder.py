@@ -133,15 +133,15 @@ def _window(transformer: Path, config: dict[str, Any], sentence_config: dict[str
 def _fingerprint(paths: Iterable[Path]) -> str:
     """SHA-256 over the weight files of all modules; of a single file, the file's own SHA-256."""
     digest = hashlib.sha256()
-    found = False
+    has_weights = False
     for path in paths:
         # One format, the one the runtimes prefer: folders such as onnx/ hold the same weights again.
         for weights in sorted(path.glob("*.safetensors")) or sorted(path.glob("pytorch_model*.bin")):
-            found = True
+            has_weights = True
             with weights.open("rb") as file:
                 while block := file.read(1 << 20):
                     digest.update(block)
-    if not found:
+    if not has_weights:
         raise ConfigurationError("The embedding model has no weights (model.safetensors).")
     return digest.hexdigest()
 

@@ -171,7 +171,7 @@ class BackupService:
                 progress("tables put back", min(done, len(manifest.rows)), len(manifest.rows))
 
         self._database.close()  # their sessions know types that are about to be made anew
-        database_dump.restore(self._url, source / DATA, heard=heard, programs=self._programs)
+        database_dump.restore(self._url, source / DATA, on_line=heard, programs=self._programs)
         with self._database.administer() as administrator:
             database_contents.analyse(administrator)
             row_counts = database_contents.rows_of(administrator, database_contents.tables(administrator))

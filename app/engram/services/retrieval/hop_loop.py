@@ -57,9 +57,11 @@ def begin(
     """
     past = plan.query.walk
     walk = Walk(start) if past is None else resumed(plan, _named(reader, plan, past), start)
-    same = opened if past is None else None
-    near = _near(reader, plan, walk.frontier or start, known) if same is None else same.near
-    walk = replace(walk, near=near, reached=None if same is None or plan.query.pool else same.reached)
+    same_snapshot = opened if past is None else None
+    near = _near(reader, plan, walk.frontier or start, known) if same_snapshot is None else same_snapshot.near
+    walk = replace(
+        walk, near=near, reached=None if same_snapshot is None or plan.query.pool else same_snapshot.reached
+    )
     if not recalls(plan):
         return replace(walk, joining=plan.query.pool)
     recalled = None if opened is None else opened.recalled
@@ -102,12 +104,12 @@ def _near(reader: Reader, plan: QueryPlan, start: Frontier, known: Known) -> Seq
     question without entities reads their sentences.
     """
     if start.activation:
-        wanted = NEAR_PASSAGES if _hubs_near(plan) else 0
+        near_count = NEAR_PASSAGES if _hubs_near(plan) else 0
     else:
-        wanted = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
-    if not wanted:
+        near_count = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
+    if not near_count:
         return None
-    return known(wanted) or list(passages_by_key.nearest_passages(reader, plan.focus, wanted, plan.limits))
+    return known(near_count) or list(passages_by_key.nearest_passages(reader, plan.focus, near_count, plan.limits))
 
 
 def _hubs_near(plan: QueryPlan) -> bool:
@@ -224,8 +226,8 @@ def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
     }
     links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
     if profile.rare_first:
-        left = {entity for past in walk.hops for entity in past.start.activation}
-        links = [(sentence, entity) for sentence, entity in links if entity not in left]
+        visited = {entity for past in walk.hops for entity in past.start.activation}
+        links = [(sentence, entity) for sentence, entity in links if entity not in visited]
     names = {entity: name for found in hop.evidence.values() for entity, name in found.entities.items()}
     activation = propagation.next_entities(
         scores, links, profile.entities_per_hop, hop.counts if profile.rare_first else None

@@ -103,33 +103,33 @@ class PassageKeyCache:
 
     def _asked(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
         """What is kept of this version, read now if it was asked for often enough."""
-        which = focus.collection.id, focus.evolved
+        cache_key = focus.collection.id, focus.evolved
         version = now.base_keys, now.evolved_keys if focus.evolved else None
         with self._lock:
-            kept = self._kept.get(which)
-            if kept is None or kept.version != version:
-                kept = _CachedKeys(version)
-            kept = replace(kept, asked=kept.asked + 1)
-            self._put(which, kept)
-            if kept.keys is not None or kept.asked < ASKED or which in self._reading:
-                return kept
-            self._reading.add(which)
+            cached = self._kept.get(cache_key)
+            if cached is None or cached.version != version:
+                cached = _CachedKeys(version)
+            cached = replace(cached, asked=cached.asked + 1)
+            self._put(cache_key, cached)
+            if cached.keys is not None or cached.asked < ASKED or cache_key in self._reading:
+                return cached
+            self._reading.add(cache_key)
         try:
-            ids, keys = passages_by_key.all_keys(reader, which[0], evolved=which[1])
+            ids, keys = passages_by_key.all_keys(reader, cache_key[0], evolved=cache_key[1])
         finally:
             with self._lock:
-                self._reading.remove(which)
+                self._reading.remove(cache_key)
         metrics.KEYS_READ.inc()
-        kept = replace(kept, ids=ids, keys=keys)
+        cached = replace(cached, ids=ids, keys=keys)
         with self._lock:
-            self._put(which, kept)
-        return kept
+            self._put(cache_key, cached)
+        return cached
 
-    def _put(self, which: tuple[int, bool], kept: _CachedKeys) -> None:
+    def _put(self, cache_key: tuple[int, bool], cached: _CachedKeys) -> None:
         """Have this be the latest that was asked for, and let go of the earliest as long as there is too much."""
-        before = self._kept.pop(which, None)
-        self._kept[which] = kept
-        self._size += kept.bytes - (0 if before is None else before.bytes)
+        before = self._kept.pop(cache_key, None)
+        self._kept[cache_key] = cached
+        self._size += cached.bytes - (0 if before is None else before.bytes)
         while self._size > self._most or len(self._kept) > REMEMBERED:
             _, earliest = self._kept.popitem(last=False)
             self._size -= earliest.bytes

@@ -145,21 +145,21 @@ def rank(
 
 
 def _filled(
-    reader: Reader, plan: QueryPlan, wanted: int, ranked: Callable[[int], list[tuple[int, float]]]
+    reader: Reader, plan: QueryPlan, least: int, ranked: Callable[[int], list[tuple[int, float]]]
 ) -> tuple[list[tuple[int, float]], Mapping[int, int]]:
-    """Ranked passages without duplicates, ``wanted`` at least if there are so many, and what stands for which.
+    """Ranked passages without duplicates, ``least`` at least if there are so many, and what stands for which.
 
     Args:
         ranked: gives passages with their scores, best first, for a number of nearest passages.
     """
-    limit, before = wanted, -1
+    limit, before = least, -1
     while True:
-        found = ranked(limit)
-        standing = stand_ins(reader, plan, [passage for passage, _ in found])
-        distinct = [pair for pair in found if pair[0] not in standing]
-        if not standing or len(distinct) >= wanted or len(found) <= before or limit >= WIDEST:
+        ranked_passages = ranked(limit)
+        standing = stand_ins(reader, plan, [passage for passage, _ in ranked_passages])
+        distinct = [pair for pair in ranked_passages if pair[0] not in standing]
+        if not standing or len(distinct) >= least or len(ranked_passages) <= before or limit >= WIDEST:
             return distinct, standing
-        limit, before = 2 * limit, len(found)
+        limit, before = 2 * limit, len(ranked_passages)
 
 
 def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, known: Known) -> PassageRanking:
@@ -172,8 +172,8 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
     mean, events = believed[prior.of_ranking]
     values = features @ mean
     order = np.lexsort((found.ids, -values))
-    shown = order[: sufficiency.FIRST]
-    words = replace(found.words, score=found.words.score[shown], said=found.words.said[shown])
+    first_places = order[: sufficiency.FIRST]
+    words = replace(found.words, score=found.words.score[first_places], said=found.words.said[first_places])
     pool = None if look.pool is None else look.pool.ordered(order)
     judged = enough(plan, walk, values[order], features[order], words, pool, *believed[prior.of_enough])
     scores = dict(zip(found.ids.tolist(), values.tolist(), strict=True))
@@ -206,26 +206,26 @@ def _distinct(
 
     More passages are looked for where few of the nearest are distinct.
     """
-    wanted, before = max(plan.query.top_k, plan.profile.ranked_passages), -1
+    limit, before = max(plan.query.top_k, plan.profile.ranked_passages), -1
     while True:
-        found = _candidates(reader, plan, walk, known, wanted)
-        titles = [_names(title) for title in found.titles]
-        first = _first_look(reader, plan, walk, found, titles)
-        ordered = found.ids[np.lexsort((found.ids, -(first @ prior.first)))].tolist()
+        candidates = _candidates(reader, plan, walk, known, limit)
+        titles = [_names(title) for title in candidates.titles]
+        first = _first_look(reader, plan, walk, candidates, titles)
+        ordered = candidates.ids[np.lexsort((candidates.ids, -(first @ prior.first)))].tolist()
         standing = stand_ins(reader, plan, ordered)
         if not standing:
-            return found, titles, first, standing
+            return candidates, titles, first, standing
         distinct = len(ordered) - len(standing)
-        if distinct >= plan.query.top_k + SPARE or len(ordered) <= before or wanted >= WIDEST:
+        if distinct >= plan.query.top_k + SPARE or len(ordered) <= before or limit >= WIDEST:
             break
-        wanted, before = 2 * wanted, len(ordered)
-    found = found.without(standing)
-    titles = [_names(title) for title in found.titles]
-    return found, titles, _first_look(reader, plan, walk, found, titles, standing), standing
+        limit, before = 2 * limit, len(ordered)
+    candidates = candidates.without(standing)
+    titles = [_names(title) for title in candidates.titles]
+    return candidates, titles, _first_look(reader, plan, walk, candidates, titles, standing), standing
 
 
-def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, wanted: int) -> CandidatePassages:
-    """What the walk reached and what either key is near to, ``wanted`` passages by each."""
+def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, limit: int) -> CandidatePassages:
+    """What the walk reached and what either key is near to, ``limit`` passages by each."""
     touched = {found.passage_id for found in walk.evidence.values()}
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
@@ -233,8 +233,8 @@ def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, wante
         searches = [passages_by_key.Search(gap, GAP_PASSAGES, plan.focus.metadata) for gap in plan.focus.gaps]
         for found_in in passages_by_key.nearest_to_each(reader, plan.collection, searches, plan.limits):
             touched.update(found_in)
-    near = walk.near or known(wanted) or ()
-    return passage_candidates.find(reader, plan.focus, plan.terms, wanted, plan.limits, sorted(touched), near)
+    near = walk.near or known(limit) or ()
+    return passage_candidates.find(reader, plan.focus, plan.terms, limit, plan.limits, sorted(touched), near)
 
 
 @lru_cache(maxsize=TITLES)
@@ -247,20 +247,20 @@ def _first_look(
     reader: Reader,
     plan: QueryPlan,
     walk: Walk,
-    found: CandidatePassages,
+    candidates: CandidatePassages,
     titles: Sequence[Sequence[str]],
     standing: Mapping[int, int] | None = None,
 ) -> NDArray[np.float64]:
     """What each candidate is by itself, (n, len(FIRST_LOOK)); ``standing`` as of ``PassageRanking``."""
     length = max(sum(plan.terms.values()), 1)
-    ids = found.ids.tolist()
+    ids = candidates.ids.tolist()
     called: dict[str, list[int]] = {}
     for passage, names in zip(ids, titles, strict=True):
         for name in names:
             called.setdefault(name, []).append(passage)
     _, features = passage_scores.passage_features(
-        dict(zip(ids, found.similarity.tolist(), strict=True)),
-        dict(zip(ids, (found.words.score / length).tolist(), strict=True)),
+        dict(zip(ids, candidates.similarity.tolist(), strict=True)),
+        dict(zip(ids, (candidates.words.score / length).tolist(), strict=True)),
         passages_by_key.timely_passages(reader, plan.focus, ids),
         [merged(_reach(hop, called), standing or {}) for hop in walk.hops],
     )

@@ -95,6 +95,6 @@ class PoolClassifier:
         return float(max(scores))
 
 
-def suffices(said: PoolVerdict) -> bool:
+def suffices(verdict: PoolVerdict) -> bool:
     """Whether that is enough to end hops by."""
-    return said.probability >= AT_LEAST
+    return verdict.probability >= AT_LEAST

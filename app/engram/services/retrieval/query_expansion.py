@@ -62,14 +62,14 @@ class ExpandService:
         needing = [method for method in methods if method != "prf"]
         if needing:
             self._endpoint(*needing)
-        found = self._feedback(scope.collection, question, feedback_passages)
+        feedback_texts = self._feedback(scope.collection, question, feedback_passages)
         units: list[Expansion] = []
         for method in methods:
             try:
                 if method == "prf":
-                    texts = self._key_terms(scope.collection, question, found)
+                    texts = self._key_terms(scope.collection, question, feedback_texts)
                 elif method == "diver":
-                    texts = self._refined(scope.collection, question, found, feedback_passages)
+                    texts = self._refined(scope.collection, question, feedback_texts, feedback_passages)
                 else:
                     texts = self._endpoint(method).expand(method, question)
             except LlmError as error:
@@ -95,30 +95,30 @@ class ExpandService:
         words = Counter(terms(question))
         with self._database.snapshot() as reader:
             current_vectors.same_space(reader, collection)
-            found = search(reader, Focus(collection, vector), "hybrid", words, limit, self._limits)
-            best = [passage for passage, _ in found]
+            nearest = search(reader, Focus(collection, vector), "hybrid", words, limit, self._limits)
+            best = [passage for passage, _ in nearest]
             stored = passages.by_id(reader, collection.id, best)
-        shown = [stored[passage] for passage in best if passage in stored]
-        return [f"{passage.title}. {passage.text}" if passage.title else passage.text for passage in shown]
+        texts = [stored[passage] for passage in best if passage in stored]
+        return [f"{passage.title}. {passage.text}" if passage.title else passage.text for passage in texts]
 
-    def _key_terms(self, collection: Collection, question: str, found: Sequence[str]) -> list[str]:
-        """One unit of what the passages ``found`` say most tellingly, in words as they write them; none, or it."""
-        counted = [Counter(terms(text)) for text in found]
+    def _key_terms(self, collection: Collection, question: str, texts: Sequence[str]) -> list[str]:
+        """One unit of what the passages ``texts`` say most tellingly, in words as they write them; none, or it."""
+        counted = [Counter(terms(text)) for text in texts]
         with self._database.read() as reader:
             total, containing = lexical_index.passage_counts(reader, collection, list(set().union(*counted)))
         if not total:  # they have gone since they were found
             return []
         weights = expansion.term_weights(counted, containing, total)
         chosen = expansion.key_terms(weights, set(terms(question)), KEY_TERMS)
-        written = surface_words(found)
+        written = surface_words(texts)
         return [", ".join(written.get(term, term) for term in chosen)] if chosen else []
 
-    def _refined(self, collection: Collection, question: str, found: Sequence[str], limit: int) -> list[str]:
+    def _refined(self, collection: Collection, question: str, texts: Sequence[str], limit: int) -> list[str]:
         """The question after rounds of retrieving with it and refining it by what that found; none, or one."""
         llm, draft = self._endpoint("diver"), question
         for turn in range(DIVER_ROUNDS):
-            shown = self._feedback(collection, draft, limit) if turn else found
-            refined = llm.refine_question(question, draft, shown) if shown else draft
+            draft_texts = self._feedback(collection, draft, limit) if turn else texts
+            refined = llm.refine_question(question, draft, draft_texts) if draft_texts else draft
             if refined == draft:  # it would find the same passages again
                 break
             draft = refined

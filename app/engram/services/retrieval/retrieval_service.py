@@ -135,23 +135,25 @@ class RetrieveService:
                         if opened is None
                         else opened.current
                     )
-                    moved = current_vectors.if_moved(reader, plan.collection, now)
+                    moved_collection = current_vectors.if_moved(reader, plan.collection, now)
                     known = self._kept_keys.known(reader, plan.focus, now)
-                    if moved is None and walk is None:
+                    if moved_collection is None and walk is None:
                         aligned, unknown, opened = _aligned(reader, plan, opened)
                         frontier = first_frontier(aligned)
                         walk = None if unknown else hop_loop.begin(reader, plan, frontier, known, opened)
-                if moved is None and walk is not None:
+                if moved_collection is None and walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk, known)
                     if walk.stop_reason is not None:
                         yield reader, self._found(reader, plan, aligned, walk, ranking, known, began)
                         return
-            if moved is not None:  # other vectors have taken the place of those that the plan was made for
-                plan, walk, began = self._planner.again(plan, moved), start, time.perf_counter()
+            if (
+                moved_collection is not None
+            ):  # other vectors have taken the place of those that the plan was made for
+                plan, walk, began = self._planner.again(plan, moved_collection), start, time.perf_counter()
             elif walk is None:
-                left = time.perf_counter()
+                paused_at = time.perf_counter()
                 plan = self._planner.embedded(plan, unknown)
-                began += time.perf_counter() - left
+                began += time.perf_counter() - paused_at
             elif plan.sufficiency == "published":
                 walk = self._classified(plan, walk)
             else:
@@ -167,8 +169,8 @@ class RetrieveService:
         with self.on_snapshot(self.plan(query)) as (reader, found):
             candidates = found.ranking.candidates.tolist()
             stored = passages.by_id(reader, query.scope.collection.id, candidates)
-        kept = [at for at, passage in enumerate(candidates) if passage in stored]
-        return [stored[candidates[at]].external_id for at in kept], found.ranking.features[kept]
+        places = [at for at, passage in enumerate(candidates) if passage in stored]
+        return [stored[candidates[at]].external_id for at in places], found.ranking.features[places]
 
     def _advanced(
         self, reader: Reader, plan: QueryPlan, walk: Walk, known: Known
@@ -191,9 +193,9 @@ class RetrieveService:
     def _classified(self, plan: QueryPlan, walk: Walk) -> Walk:
         """The walk with what the published classifier says of it, stopped if it says that it suffices."""
         with stage("suffices"):
-            said = self._classifier().told_of(plan, walk)
-        last = replace(walk.hops[-1], published=said)
-        stopped = "sufficient" if suffices(said) else walk.stop_reason
+            verdict = self._classifier().told_of(plan, walk)
+        last = replace(walk.hops[-1], published=verdict)
+        stopped = "sufficient" if suffices(verdict) else walk.stop_reason
         return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
     def _walked(self, reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
@@ -230,11 +232,11 @@ class RetrieveService:
         began: float,
     ) -> RetrievalResult:
         explored = explore(reader, plan, ranking)
-        shown = [passage for passage, _ in explored.best]
-        duplicates = {one for one, passage in ranking.standing.items() if passage in shown}
+        shown_passages = [passage for passage, _ in explored.best]
+        duplicates = {one for one, passage in ranking.standing.items() if passage in shown_passages}
         sentences: dict[int, list[StoredSentence]] = {}
         if "sentences" in plan.query.include:
-            for sentence in passages.sentences_of(reader, plan.collection.id, shown):
+            for sentence in passages.sentences_of(reader, plan.collection.id, shown_passages):
                 sentences.setdefault(sentence.passage_id, []).append(sentence)
         return RetrievalResult(
             plan=plan,
@@ -242,7 +244,9 @@ class RetrieveService:
             walk=walk,
             ranking=ranking,
             explored=explored,
-            passages=passages.by_id(reader, plan.collection.id, sorted({*shown, *duplicates, *ranking.pooled})),
+            passages=passages.by_id(
+                reader, plan.collection.id, sorted({*shown_passages, *duplicates, *ranking.pooled})
+            ),
             sentences=sentences,
             search_ms=milliseconds(began, time.perf_counter()),
         )

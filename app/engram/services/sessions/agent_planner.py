@@ -51,22 +51,22 @@ class AgentPlanner:
         if "remarks" in state.plan_state:
             play = play.resumed(state.plan_state)
         play, document = _current(play, documents, tools)
-        seen = observe(play, document)
+        observation = observe(play, document)
         reading = _Reading(tools, options)
         turn, warnings = _turn(tools, play, document, options)
         if turn is None:
             return SessionStep(action=None, asked=asked, stop="no_gap", warnings=warnings)
         outcome = carry_out(play, turn, document, reading.insert, reading.update)
-        found = _found(state, play, outcome, tools)
-        ordered = ranked_by_rules(state, asked, found)
+        evidence = _found(state, play, outcome, tools)
+        ordered = ranked_by_rules(state, asked, evidence)
         return SessionStep(
             action="skip" if turn.skips else turn.act,
             sub_question=turn.content if turn.act == "search" else None,
             asked=asked,
-            found=found,
-            curated=CurationCounts(kept=len(found)),
+            found=evidence,
+            curated=CurationCounts(kept=len(evidence)),
             notes=[*state.notes, *_notes(state, play, outcome)],
-            ranked=_ranked(state, documents, ordered, found),
+            ranked=_ranked(state, documents, ordered, evidence),
             enough=ordered.enough,
             covered=ordered.covered,
             plan_state={"documents": documents, **outcome.play.stored()},
@@ -78,7 +78,7 @@ class AgentPlanner:
                 "note": outcome.play.note,
                 "facts": [outcome.play.memory.line(place) for place in outcome.facts],
                 "answer": outcome.answer or (outcome.found.text.text if outcome.found is not None else None),
-                "observation": agent_prompts.shown(seen),
+                "observation": agent_prompts.shown(observation),
                 "reply": None if warnings else written(turn),
             },
             conclusion=_conclusion(outcome),
@@ -108,18 +108,18 @@ class _Reading:
         known = [*near, *(place for place in range(len(memory.facts)) if place not in near)][:SHOWN_FACTS]
         held = [memory.facts[place] for place in known]
         try:
-            said = llm.maintain_facts([(one.subject, one.predicate, one.object) for one in held], text)
+            reply = llm.maintain_facts([(one.subject, one.predicate, one.object) for one in held], text)
         except LlmError as error:
             self.warnings.append(Fallback("read-by-rules", error.detail))
             return Change(own)
         added = []
-        for one in said.add:
+        for one in reply.add:
             for ordinal, (_, sentence) in enumerate(document.sentences):
                 triple = triple_of(one, sentence, ordinal)
                 if bears(sentence, document.title, triple):
                     added.append((triple, document.source(ordinal)))
                     break
-        return Change(GroundedFacts([*own.said, *added], own.unsupported), [known[place] for place in said.remove])
+        return Change(GroundedFacts([*own.said, *added], own.unsupported), [known[place] for place in reply.remove])
 
     def _read(self, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
         if self.options.extraction != BY_LLM or self.tools.llm is None:
@@ -137,14 +137,14 @@ def _documents(
         return [], list(state.plan_state["documents"])
     if options.documents:
         return [], tools.given(options.documents)
-    asked = tools.ask(state.question)
-    return [asked], [passage.id for passage in asked.passages]
+    asked_query = tools.ask(state.question)
+    return [asked_query], [passage.id for passage in asked_query.passages]
 
 
 def _turns(state: SessionState) -> int:
     """How many turns the play has: the budget's rounds, or no more where the calls left are those of an answer."""
-    left = state.budget.llm_calls - state.cost.llm_calls
-    return min(state.budget.rounds, state.number if left <= CALLS_TO_ANSWER else state.budget.rounds)
+    calls_left = state.budget.llm_calls - state.cost.llm_calls
+    return min(state.budget.rounds, state.number if calls_left <= CALLS_TO_ANSWER else state.budget.rounds)
 
 
 def _current(play: Play, documents: Sequence[int], tools: StepTools) -> tuple[Play, StreamDocument | None]:
@@ -209,7 +209,7 @@ def _stop(outcome: TurnOutcome) -> StopReason | None:
 
 
 def _ranked(
-    state: SessionState, documents: Sequence[int], ordered: OrderedPassages, found: Sequence[PoolSentence]
+    state: SessionState, documents: Sequence[int], ordered: OrderedPassages, evidence: Sequence[PoolSentence]
 ) -> list[int]:
     """Passages that a fact is from first, then the others as they came."""
-    return evidence_first(list(dict.fromkeys([*ordered.ranked, *documents])), [*state.pool, *found])
+    return evidence_first(list(dict.fromkeys([*ordered.ranked, *documents])), [*state.pool, *evidence])

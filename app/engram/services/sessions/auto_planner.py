@@ -40,10 +40,10 @@ class AutoPlanner:
         if not state.rounds:
             step = self.pool.by_rules(state, tools)
             return replace(step, plan_state={"of": step.plan_state or {}})
-        kept = dict(state.plan_state)
-        picked = kept.get("planner") or self._pick(state, tools)
+        plan_state = dict(state.plan_state)
+        picked = plan_state.get("planner") or self._pick(state, tools)
         planner: SessionPlanner = self.others.get(picked, self.pool)
-        inner = kept.get("of", {}) if picked == kept.get("planner") or picked == self.pool.name else {}
+        inner = plan_state.get("of", {}) if picked == plan_state.get("planner") or picked == self.pool.name else {}
         step = planner.step(replace(state, plan_state=inner), tools)
         return replace(
             step,

@@ -27,25 +27,33 @@ class CallerRound:
 
 def given_of(payload: Mapping[str, Any]) -> CallerRound | None:
     """What a job's payload asks for; None: to go on until the end."""
-    said = payload.get("round")
-    return None if said is None else CallerRound(said.get("question"), tuple(said.get("evidence", ())))
+    round_payload = payload.get("round")
+    return (
+        None
+        if round_payload is None
+        else CallerRound(round_payload.get("question"), tuple(round_payload.get("evidence", ())))
+    )
 
 
-def given_step(state: SessionState, tools: StepTools, given: CallerRound) -> SessionStep:
+def given_step(state: SessionState, tools: StepTools, caller_round: CallerRound) -> SessionStep:
     """Ask the caller's sub-question, and put its evidence into the pool."""
-    brought = _brought(state, tools, given)
+    brought = _brought(state, tools, caller_round)
     pool = [*state.pool, *brought]
-    asked = [] if given.question is None else [tools.ask(given.question, pool=[one.sentence_id for one in pool])]
-    found, curated = tools.curated(asked, pool=pool)
-    lost = len(given.evidence) - len(brought)
-    found = [*brought, *found]
-    ranking = ranked_by_rules(state, asked, found)
+    queries = (
+        []
+        if caller_round.question is None
+        else [tools.ask(caller_round.question, pool=[one.sentence_id for one in pool])]
+    )
+    evidence, curated = tools.curated(queries, pool=pool)
+    lost = len(caller_round.evidence) - len(brought)
+    evidence = [*brought, *evidence]
+    ranking = ranked_by_rules(state, queries, evidence)
     return SessionStep(
         action="given",
-        sub_question=given.question,
-        gap=None if given.question is None else Gap(given.question),
-        asked=asked,
-        found=found,
+        sub_question=caller_round.question,
+        gap=None if caller_round.question is None else Gap(caller_round.question),
+        asked=queries,
+        found=evidence,
         curated=curated + CurationCounts(kept=len(brought), exact=lost),
         ranked=ranking.ranked,
         enough=ranking.enough,
@@ -53,13 +61,16 @@ def given_step(state: SessionState, tools: StepTools, given: CallerRound) -> Ses
     )
 
 
-def _brought(state: SessionState, tools: StepTools, given: CallerRound) -> list[PoolSentence]:
+def _brought(state: SessionState, tools: StepTools, caller_round: CallerRound) -> list[PoolSentence]:
     """The caller's sentences that there are and that the pool has not, of passages that may still be read."""
-    wanted = [sentence for sentence in given.evidence if sentence not in {one.sentence_id for one in state.pool}]
-    stored = tools.sentences(wanted)
+    sentence_ids = [
+        sentence for sentence in caller_round.evidence if sentence not in {one.sentence_id for one in state.pool}
+    ]
+    stored = tools.sentences(sentence_ids)
     allowed = set(tools.meter.reads(list(dict.fromkeys(one.passage_id for one in stored))))
-    found = [one for one in stored if one.passage_id in allowed]
-    kept = curate([one.text for one in found], [one.text for one in state.pool]).kept
+    allowed_sentences = [one for one in stored if one.passage_id in allowed]
+    curated_places = curate([one.text for one in allowed_sentences], [one.text for one in state.pool]).kept
     return [
-        PoolSentence(one.id, one.passage_id, one.text, state.number, None) for one in (found[at] for at in kept)
+        PoolSentence(one.id, one.passage_id, one.text, state.number, None)
+        for one in (allowed_sentences[at] for at in curated_places)
     ]

@@ -41,13 +41,13 @@ class Publisher:
             held = passages.by_id(reader, scope.collection.id, {one.passage_id for one in state.pool})
         stated: list[int] = []
         for passage in held.values():
-            said = list(_said(memory, passage.id, texts))
-            if not said:
+            facts = list(_said(memory, passage.id, texts))
+            if not facts:
                 continue
             with suppress(PassageGoneError):  # what a passage said goes with it, also between the two transactions
                 applied = self._facts.state(
                     scope,
-                    said,
+                    facts,
                     source=passage.external_id,
                     graph_name=graph,
                     key=f"session/{state.id}/{passage.id}",

@@ -54,8 +54,8 @@ class _PoolKnowledge:
 
     def known(self, triple: QuestionTriple) -> str | None:
         """The known end of a triple in words; None while it is not known."""
-        said = filled(triple.known, self.values)
-        return None if open_unknowns(said) else said
+        filled_triples = filled(triple.known, self.values)
+        return None if open_unknowns(filled_triples) else filled_triples
 
     def stored(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -100,29 +100,29 @@ class PoolPlanner:
         if state.rounds and gap is None:
             return SessionStep(action=None, stop="no_gap")
         text = state.question if gap is None else gap.text
-        asked = [_asked(state, tools, text, gap, known)]
-        sifted = SiftedSentences(*tools.curated(asked), [], [])
-        known, bound = _bound(state, tools, known, asked)
-        end = _end(state, tools, known, asked)
+        queries = [_asked(state, tools, text, gap, known)]
+        sifted = SiftedSentences(*tools.curated(queries), [], [])
+        known, bound = _bound(state, tools, known, queries)
+        end = _end(state, tools, known, queries)
         stop = end if _gap(state, known, {*asked_before, _plain(text)}) is None else None
-        return _step(state, gap, asked, sifted, _RoundAssessment(known, bound, "", stop, (), end == "not_found"))
+        return _step(state, gap, queries, sifted, _RoundAssessment(known, bound, "", stop, (), end == "not_found"))
 
     def _by_llm(self, state: SessionState, tools: StepTools, llm: Llm) -> SessionStep:
         """The same, where the model says what the question asks for, what is to be kept, what is settled and
         missing.
         """
         known, warnings = self._split(state, tools, llm)
-        wanted = str(state.plan_state.get("query", "")) if state.rounds else ""
-        gap = Gap(wanted) if wanted else None
+        next_query = str(state.plan_state.get("query", "")) if state.rounds else ""
+        gap = Gap(next_query) if next_query else None
         if state.rounds and gap is None:
             gap = _gap(state, known, {_plain(text) for text in state.queries})
             if gap is None:
                 return SessionStep(action=None, stop="no_gap" if known.missing else "found")
         text = state.question if gap is None else gap.text
-        asked = [_asked(state, tools, text, gap, known)]
-        sifted = sift(state, tools, asked, text, gap)
-        judged = self._judged(state, tools, llm, known, asked, sifted.found)
-        step = _step(state, gap, asked, sifted, judged)
+        queries = [_asked(state, tools, text, gap, known)]
+        sifted = sift(state, tools, queries, text, gap)
+        judged = self._judged(state, tools, llm, known, queries, sifted.found)
+        step = _step(state, gap, queries, sifted, judged)
         ranked = step.ranked or ()
         return replace(
             step,
@@ -147,43 +147,43 @@ class PoolPlanner:
         tools: StepTools,
         llm: Llm,
         known: _PoolKnowledge,
-        asked: Sequence[AskedQuery],
-        found: Sequence[PoolSentence],
+        queries: Sequence[AskedQuery],
+        evidence: Sequence[PoolSentence],
     ) -> _RoundAssessment:
         """What the pool settles and what to ask next, by the model (R-Feedback and the gap), else by rules."""
-        pool = [(one.sentence_id, one.text) for one in (*found, *reversed(state.pool))]
-        before = {_plain(text) for text in (*state.queries, *(query.text for query in asked))}
+        pool = [(one.sentence_id, one.text) for one in (*evidence, *reversed(state.pool))]
+        before = {_plain(text) for text in (*state.queries, *(query.text for query in queries))}
         facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in known.triples]
         warnings: list[Fallback] = []
         try:
-            told = asking.gaps(llm, state.question, facts, pool)
+            reply = asking.gaps(llm, state.question, facts, pool)
             marks = {triple.unknown for triple in known.triples} - {ANSWER, *known.bindings}
             bound = [
                 Binding(one.mark, one.value, one.cites[0], 1.0)
-                for one in told.settled
+                for one in reply.settled
                 if one.mark in marks and _states(one.value, one.cites, pool)
             ]
             known = replace(known, bindings={**known.bindings, **{one.unknown: one for one in bound}})
-            if told.sufficient:
+            if reply.sufficient:
                 return _RoundAssessment(known, bound, "", "answered", warnings)
-            names = invented(tools, told.query, sources(state, *(text for _, text in pool)))
-            if not names and _plain(told.query) not in before:
-                return _RoundAssessment(known, bound, told.query, None, warnings)
+            names = invented(tools, reply.query, sources(state, *(text for _, text in pool)))
+            if not names and _plain(reply.query) not in before:
+                return _RoundAssessment(known, bound, reply.query, None, warnings)
             why = f"names {names[0]!r}, which nothing read names" if names else "was asked before"
             warnings.append(Fallback("planned-by-rules", f"The next query {why}."))
         except LlmError as error:
             warnings.append(Fallback("planned-by-rules", error.detail))
-            known, bound = _bound(state, tools, known, asked)
+            known, bound = _bound(state, tools, known, queries)
         gap = _gap(state, known, before)
         stop: StopReason | None = None if gap else "no_gap" if known.missing else "found"
         return _RoundAssessment(known, bound, "" if gap is None else gap.text, stop, warnings)
 
     def _known(self, state: SessionState, tools: StepTools) -> _PoolKnowledge:
-        kept = state.plan_state
+        plan_state = state.plan_state
         names = tools.language.analyse_question(state.question).entities
-        if "triples" in kept:
-            stored = [Binding(**binding) for binding in kept["bindings"]]
-            split = [QuestionTriple(**triple) for triple in kept["triples"]]
+        if "triples" in plan_state:
+            stored = [Binding(**binding) for binding in plan_state["bindings"]]
+            split = [QuestionTriple(**triple) for triple in plan_state["triples"]]
             return _PoolKnowledge(split, {one.unknown: one for one in stored}, names)
         return _PoolKnowledge(triples(state.question, names), {}, names)
 
@@ -191,20 +191,20 @@ class PoolPlanner:
 def _step(
     state: SessionState,
     gap: Gap | None,
-    asked: Sequence[AskedQuery],
+    queries: Sequence[AskedQuery],
     sifted: SiftedSentences,
     judged: _RoundAssessment,
 ) -> SessionStep:
     """The round that this was: what enters the pool, what is noted, the passages in order, and whether it stops."""
-    found = _with(sifted.found, judged.bound, asked, state)
+    evidence = _with(sifted.found, judged.bound, queries, state)
     notes = _notes(state, judged.known, judged.bound)
-    ordered = ranked_by_rules(state, asked, found, notes)
+    ordered = ranked_by_rules(state, queries, evidence, notes)
     return SessionStep(
         action="ask" if gap is None else "fill",
         sub_question=None if gap is None else gap.text,
         gap=gap,
-        asked=asked,
-        found=found,
+        asked=queries,
+        found=evidence,
         curated=sifted.curated,
         notes=[*state.notes, *notes, *sifted.contradictions],
         ranked=ordered.ranked,
@@ -216,11 +216,11 @@ def _step(
     )
 
 
-def _gap(state: SessionState, known: _PoolKnowledge, asked: set[str]) -> Gap | None:
+def _gap(state: SessionState, known: _PoolKnowledge, asked_texts: set[str]) -> Gap | None:
     """The first triple that is still open and makes a well-formed sub-question that was not asked yet."""
     for triple in known.triples:
         text = None if triple.unknown in known.bindings else _sub_question(state, known, triple)
-        if text is not None and _plain(text) not in asked and _plain(text) != _plain(state.question):
+        if text is not None and _plain(text) not in asked_texts and _plain(text) != _plain(state.question):
             return Gap(text, triple.ends)
     return None
 
@@ -236,7 +236,7 @@ def _sub_question(state: SessionState, known: _PoolKnowledge, triple: QuestionTr
 
 
 def _end(
-    state: SessionState, tools: StepTools, known: _PoolKnowledge, asked: Sequence[AskedQuery]
+    state: SessionState, tools: StepTools, known: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> StopReason | None:
     """How a session ends that has nothing left to ask: with the answer in what was read, or without.
 
@@ -244,10 +244,10 @@ def _end(
     """
     if tools.llm is not None:
         return "found" if known.bindings and not known.missing else None
-    enough = next((query.enough for query in asked if query.text == state.question), state.enough)
+    enough = next((query.enough for query in queries if query.text == state.question), state.enough)
     if known.bindings and not known.missing:
         enough = None  # it is of the first query alone, and what binds was found beside it
-    read = tools.read_sentences([*state.read, *(passage.id for query in asked for passage in query.passages)])
+    read = tools.read_sentences([*state.read, *(passage.id for query in queries for passage in query.passages)])
     weights = tools.term_weights(state.question)
     answered = has_answer(state.question, known.triples, known.names, read, weights, enough)
     return "found" if answered else "not_found"
@@ -271,8 +271,10 @@ def _binds(
     def strength(passage: FoundPassage) -> float:
         texts = [sentence.text for sentence in passage.sentences]
         named = zip(passage.sentences, tools.names(texts), strict=True)
-        told = [BindingSentence(sentence.id, sentence.text, names, passage.title) for sentence, names in named]
-        return binds(triple, subject, told, list(known.values.values()))
+        binding_sentences = [
+            BindingSentence(sentence.id, sentence.text, names, passage.title) for sentence, names in named
+        ]
+        return binds(triple, subject, binding_sentences, list(known.values.values()))
 
     return strength
 
@@ -287,11 +289,11 @@ def _lacking(state: SessionState) -> GapQuery | None:
 
 
 def _bound(
-    state: SessionState, tools: StepTools, known: _PoolKnowledge, asked: Sequence[AskedQuery]
+    state: SessionState, tools: StepTools, known: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> tuple[_PoolKnowledge, list[Binding]]:
     """What the sentences that were read bind: one triple leads to the next."""
-    told = _told(tools, state, asked)
-    texts = {one.sentence_id: one.text for one in told}
+    binding_sentences = _told(tools, state, queries)
+    texts = {one.sentence_id: one.text for one in binding_sentences}
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
     for triple in known.triples:
@@ -300,18 +302,18 @@ def _bound(
             continue
         if tools.llm is None and _sub_question(state, known, triple) is None:
             continue  # the rules took these words apart wrongly
-        binding = bind(triple, subject, told, [*own, *known.values.values()])
+        binding = bind(triple, subject, binding_sentences, [*own, *known.values.values()])
         if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
             known = replace(known, bindings={**known.bindings, binding.unknown: binding})
             fresh.append(binding)
     return known, fresh
 
 
-def _told(tools: StepTools, state: SessionState, asked: Sequence[AskedQuery]) -> list[BindingSentence]:
+def _told(tools: StepTools, state: SessionState, queries: Sequence[AskedQuery]) -> list[BindingSentence]:
     """All sentences of the passages that the round read, and those of the pool."""
     read = {
         sentence.id: (sentence.text, passage.title)
-        for query in asked
+        for query in queries
         for passage in query.passages
         for sentence in passage.sentences
     }
@@ -324,20 +326,22 @@ def _told(tools: StepTools, state: SessionState, asked: Sequence[AskedQuery]) ->
 
 
 def _with(
-    found: Sequence[PoolSentence], bound: Sequence[Binding], asked: Sequence[AskedQuery], state: SessionState
+    evidence: Sequence[PoolSentence], bound: Sequence[Binding], queries: Sequence[AskedQuery], state: SessionState
 ) -> list[PoolSentence]:
     """What was found, with the gap that each sentence that binds fills; such a sentence enters in any case."""
     fills = {binding.sentence_id: f"{binding.unknown} = {binding.value}" for binding in bound}
-    kept = [replace(one, gap=fills.get(one.sentence_id)) for one in found]
-    there = {one.sentence_id for one in (*state.pool, *kept)}
-    for at, query in enumerate(asked):
+    filled = [replace(one, gap=fills.get(one.sentence_id)) for one in evidence]
+    known_ids = {one.sentence_id for one in (*state.pool, *filled)}
+    for at, query in enumerate(queries):
         for passage in query.passages:
             for one in passage.sentences:
-                if one.id in fills and one.id not in there:
-                    there.add(one.id)
+                if one.id in fills and one.id not in known_ids:
+                    known_ids.add(one.id)
                     score = passage.scores.get(one.id)
-                    kept.append(PoolSentence(one.id, passage.id, one.text, state.number, at, fills[one.id], score))
-    return kept
+                    filled.append(
+                        PoolSentence(one.id, passage.id, one.text, state.number, at, fills[one.id], score)
+                    )
+    return filled
 
 
 def _notes(state: SessionState, known: _PoolKnowledge, bound: Sequence[Binding]) -> list[Note]:
@@ -353,11 +357,11 @@ def _notes(state: SessionState, known: _PoolKnowledge, bound: Sequence[Binding])
     ]
 
 
-def _covered(known: _PoolKnowledge, said: float) -> float:
+def _covered(known: _PoolKnowledge, coverage_of_words: float) -> float:
     """Of the question's words and of its unknowns, what the pool has, in [0, 1]."""
     unknown = {triple.unknown for triple in known.triples} - {ANSWER}
     share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)
-    return min(said, share)
+    return min(coverage_of_words, share)
 
 
 def _states(value: str, cites: Sequence[int], pool: Sequence[tuple[int, str]]) -> bool:

@@ -45,12 +45,12 @@ class RoundJudge:
         if self._classifier().reads and rule not in ("published", "enough"):
             return step
         pool = [*state.pool, *step.found]
-        told = self._told(scope.collection, state.question, pool)
-        step = replace(step, said={**step.said, "published": asdict(told)})
+        verdict = self._told(scope.collection, state.question, pool)
+        step = replace(step, said={**step.said, "published": asdict(verdict)})
         if step.asked and self._priors().of_kind(scope.collection.corpus_kind).rounds is not None:
-            step = replace(step, said={**step.said, "suffices": self._suffices(scope, state, step, told, pool)})
+            step = replace(step, said={**step.said, "suffices": self._suffices(scope, state, step, verdict, pool)})
         if rule == "published":
-            return _stopped(state, step, told.probability, "sufficient")
+            return _stopped(state, step, verdict.probability, "sufficient")
         # The first round is the own question's, of whose first five more is known than of the pool.
         later = rule == "enough" and bool(state.rounds) and "suffices" in step.said
         return _stopped(state, step, step.said["suffices"]["probability"], "enough") if later else step
@@ -66,26 +66,31 @@ class RoundJudge:
         return classifier.told(collection, question, [one.text for one in pool], cosine)
 
     def _suffices(
-        self, scope: Scope, state: SessionState, step: SessionStep, told: PoolVerdict, pool: Sequence[PoolSentence]
+        self,
+        scope: Scope,
+        state: SessionState,
+        step: SessionStep,
+        verdict: PoolVerdict,
+        pool: Sequence[PoolSentence],
     ) -> dict[str, Any]:
         prior = self._priors().of_kind(scope.collection.corpus_kind)
         began = prior.rounds
         assert began is not None  # noqa: S101 - the caller saw to it
         own = state.enough if step.enough is None else step.enough
         covered = state.covered if step.covered is None else step.covered
-        seen = round_sufficiency.features(told.entities, told.relevance, own, covered)
+        features = round_sufficiency.features(verdict.entities, verdict.relevance, own, covered)
         weights, events, influences, cut = began.mean, 0, [], False
         if any(query.remembers for query in step.asked):
             with self._database.snapshot() as reader:
                 learned = Weights(reader, scope.collection.id, prior.of_rounds, began)
                 weights, events = learned.mean, learned.events
-                moved, cut = moved_by(learned, seen, CAUSES)
+                moved, cut = moved_by(learned, features, CAUSES)
                 influences = [{"event_id": event, "probability": by} for event, by in moved.items()]
         return {
-            "probability": sufficiency.probability(seen, weights),
+            "probability": sufficiency.probability(features, weights),
             "features": {
                 name: {"value": value, "weight": weight}
-                for name, value, weight in zip(FEATURES, seen.tolist(), weights.tolist(), strict=True)
+                for name, value, weight in zip(FEATURES, features.tolist(), weights.tolist(), strict=True)
             },
             "teaches": _teaches(state, step, pool),
             "events": events,
@@ -118,18 +123,18 @@ def _said(one: Round) -> Mapping[str, Any]:
 def judged_rounds(state: SessionState) -> list[JudgedRound]:
     """The session's rounds as a verdict on it goes by them; nothing of one without any that teaches."""
     found: dict[int, list[int]] = {}
-    there = set[int]()
+    pool_ids = set[int]()
     for sentence in state.pool:
-        if sentence.passage_id not in there:
-            there.add(sentence.passage_id)
+        if sentence.passage_id not in pool_ids:
+            pool_ids.add(sentence.passage_id)
             found.setdefault(sentence.round, []).append(sentence.passage_id)
     judged = [JudgedRound(_features(one), tuple(found.get(one.number, ()))) for one in state.rounds]
     return judged if any(one.features for one in judged) else []
 
 
 def _features(one: Round) -> tuple[float, ...]:
-    said = _said(one)
-    held = said.get("features", {})
-    if not said.get("teaches") or set(held) != set(FEATURES):
+    details = _said(one)
+    held = details.get("features", {})
+    if not details.get("teaches") or set(held) != set(FEATURES):
         return ()
     return tuple(float(held[name]["value"]) for name in FEATURES)

@@ -24,7 +24,7 @@ class SiftedSentences:
 
 
 def sift(
-    state: SessionState, tools: StepTools, asked: Sequence[AskedQuery], sought: str, gap: Gap | None
+    state: SessionState, tools: StepTools, queries: Sequence[AskedQuery], sought: str, gap: Gap | None
 ) -> SiftedSentences:
     """The sentences that the model keeps; by rules where there is none or it fails.
 
@@ -32,27 +32,29 @@ def sift(
     say the same is for ``core.curation`` to tell, whoever chose.
     """
     if tools.llm is None:
-        return SiftedSentences(*tools.curated(asked), [], [])
-    there = {sentence.sentence_id for sentence in state.pool}
-    seen = {
+        return SiftedSentences(*tools.curated(queries), [], [])
+    pool_ids = {sentence.sentence_id for sentence in state.pool}
+    candidates = {
         sentence.id: sentence.text
-        for query in asked
+        for query in queries
         for passage in query.passages
         for sentence in passage.sentences
-        if sentence.id not in there
+        if sentence.id not in pool_ids
     }
     notes = [note.text for note in state.notes]
     try:
         # What contradicts the pool can only be told with the pool at hand: its latest sentences come last.
-        shown = [*seen.items(), *((one.sentence_id, one.text) for one in state.pool)]
-        kept = asking.keep(tools.llm, state.question, sought, notes, shown)
+        shown_sentences = [*candidates.items(), *((one.sentence_id, one.text) for one in state.pool)]
+        kept_sentences = asking.keep(tools.llm, state.question, sought, notes, shown_sentences)
     except LlmError as error:
-        return SiftedSentences(*tools.curated(asked), [], [Fallback("sifted-by-rules", error.detail)])
-    found, curated = tools.curated(asked, {sentence: gap for sentence in kept.kept if sentence in seen})
-    standing = there | {sentence.sentence_id for sentence in found}
+        return SiftedSentences(*tools.curated(queries), [], [Fallback("sifted-by-rules", error.detail)])
+    found, curated = tools.curated(
+        queries, {sentence: gap for sentence in kept_sentences.kept if sentence in candidates}
+    )
+    standing = pool_ids | {sentence.sentence_id for sentence in found}
     contradictions = [
         Note("contradiction", _named(one.about, one.borne_by), one.cites, state.number)
-        for one in kept.contradictions
+        for one in kept_sentences.contradictions
         if len(one.cites) > 1 and standing.issuperset(one.cites)
     ]
     return SiftedSentences(found, curated, contradictions, [])

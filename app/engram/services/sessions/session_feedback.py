@@ -69,16 +69,17 @@ class Teacher:
         """
         with self._database.snapshot() as reader:
             collection_id = scope.collection.id
-            said = resolved(verdict, look_up(reader, collection_id, verdict))
+            logged = resolved(verdict, look_up(reader, collection_id, verdict))
             ids = [episode for one in state.rounds for episode in one.episodes]
             answered = episodes.answered(reader, collection_id, ids)
-            read = {episode: shown for one in state.rounds for episode, shown in _read(one)}
-            shown = sorted({passage for passages_ in read.values() for passage in passages_})
+            read = {episode: shown_passages for one in state.rounds for episode, shown_passages in _read(one)}
+            shown_passages = sorted({passage for passages_ in read.values() for passage in passages_})
             sentences: dict[int, list[int]] = {}
-            for sentence in passages.sentences_of(reader, collection_id, shown):
+            for sentence in passages.sentences_of(reader, collection_id, shown_passages):
                 sentences.setdefault(sentence.passage_id, []).append(sentence.id)
             named = {
-                key: stored.external_id for key, stored in passages.by_id(reader, collection_id, shown).items()
+                key: stored.external_id
+                for key, stored in passages.by_id(reader, collection_id, shown_passages).items()
             }
         queries = [
             _query(one, answered[one], read.get(one, ()), _before(state, one), sentences, named)
@@ -90,10 +91,10 @@ class Teacher:
         own = [query for query in queries if query.text == state.question]
         parts = [query for query in queries if query.text != state.question]
         verdicts = [
-            replace(_whole(query, verdict, said, _units(state, parts)), rounds=judged_rounds(state))
+            replace(_whole(query, verdict, logged, _units(state, parts)), rounds=judged_rounds(state))
             for query in own[:1]
         ]
-        verdicts += [one for query in parts if (one := _part(query, verdict, said)) is not None]
+        verdicts += [one for query in parts if (one := _part(query, verdict, logged)) is not None]
         if not verdicts:
             raise NotFoundError(f"No query of session {state.id} found what the verdict names.")
         prefix = hashlib.sha256(f"{state.id} {key}".encode()).hexdigest()[:32]
@@ -109,15 +110,15 @@ class Teacher:
             InvalidRequestError: it names what there is not.
         """
         with self._database.snapshot() as reader:
-            said = resolved(verdict, look_up(reader, scope.collection.id, verdict))
-            named = passages.sentences_by_id(reader, scope.collection.id, said.supports)
-        wanted = {*said.passages, *(sentence.passage_id for sentence in named.values())}
-        if not (said.complete and wanted):
+            logged = resolved(verdict, look_up(reader, scope.collection.id, verdict))
+            named = passages.sentences_by_id(reader, scope.collection.id, logged.supports)
+        passage_ids = {*logged.passages, *(sentence.passage_id for sentence in named.values())}
+        if not (logged.complete and passage_ids):
             return None
         found: dict[int, int] = {}
         for one in state.pool:
             found[one.passage_id] = min(one.round, found.get(one.passage_id, one.round))
-        return max(found[passage] for passage in wanted) if wanted <= found.keys() else None
+        return max(found[passage] for passage in passage_ids) if passage_ids <= found.keys() else None
 
     def conclude(self, scope: Scope, state: SessionState) -> list[Receipt]:
         """Have the session's own conclusion count as a verdict, once; nothing where it came to none."""
@@ -142,9 +143,9 @@ def _cited(state: SessionState) -> list[int]:
     A binding whose value its sentence does not contain, as where the passage's title gave it, teaches nothing.
     """
     texts = {one.sentence_id: one.text for one in state.pool}
-    said = state.conclusion
-    if said is not None:
-        cites: Sequence[int] = said.cites if said.sufficient else ()
+    conclusion = state.conclusion
+    if conclusion is not None:
+        cites: Sequence[int] = conclusion.cites if conclusion.sufficient else ()
     else:
         cites = [
             sentence
@@ -164,8 +165,8 @@ def _states(sentence: str, binding: str) -> bool:
 
 def _read(one: Round) -> list[tuple[UUID, list[int]]]:
     """What the session read of each of a round's queries; nothing of one whose passages were deleted."""
-    shown = [[passage for passage, _ in of_query] for of_query in one.said.get("shown", ())]
-    return list(zip(one.episodes, shown, strict=False))
+    shown_passages = [[passage for passage, _ in of_query] for of_query in one.said.get("shown", ())]
+    return list(zip(one.episodes, shown_passages, strict=False))
 
 
 def _before(state: SessionState, episode: UUID) -> set[int]:
@@ -192,16 +193,16 @@ def _query(
     )
 
 
-def _whole(query: _Query, verdict: Verdict, said: LoggedVerdict, units: Sequence[Expansion]) -> Verdict:
+def _whole(query: _Query, verdict: Verdict, logged: LoggedVerdict, units: Sequence[Expansion]) -> Verdict:
     """The verdict as the session's own question is to hear it."""
-    missed = [sentence for sentence in said.supports if sentence not in query.seen]
+    missed = [sentence for sentence in logged.supports if sentence not in query.seen]
     success = verdict.retrieval_success
     return replace(
         verdict,
         query_id=query.id,
-        supporting=[NamedSentence(sentence) for sentence in said.supports if sentence in query.seen],
+        supporting=[NamedSentence(sentence) for sentence in logged.supports if sentence in query.seen],
         rejected=[
-            NamedSentence(sentence, examined=said.examinations.get(sentence, 1.0)) for sentence in said.rejects
+            NamedSentence(sentence, examined=logged.examinations.get(sentence, 1.0)) for sentence in logged.rejects
         ],
         missed=[NamedSentence(sentence) for sentence in missed],
         retrieval_success=None if success and missed else success,
@@ -209,19 +210,19 @@ def _whole(query: _Query, verdict: Verdict, said: LoggedVerdict, units: Sequence
     )
 
 
-def _part(query: _Query, verdict: Verdict, said: LoggedVerdict) -> Verdict | None:
+def _part(query: _Query, verdict: Verdict, logged: LoggedVerdict) -> Verdict | None:
     """The verdict as a sub-question is to hear it; None where that says nothing."""
-    supports = [sentence for sentence in said.supports if sentence in query.seen]
-    rejects = [sentence for sentence in said.rejects if sentence in query.seen]
-    helped = [name for passage, name in query.shown.items() if passage in said.passages]
-    none_helped = not (verdict.partial or said.supports or said.passages)
+    supports = [sentence for sentence in logged.supports if sentence in query.seen]
+    rejects = [sentence for sentence in logged.rejects if sentence in query.seen]
+    helped = [name for passage, name in query.shown.items() if passage in logged.passages]
+    none_helped = not (verdict.partial or logged.supports or logged.passages)
     if not (supports or rejects or helped or none_helped):
         return None
     return replace(
         verdict,
         query_id=query.id,
         supporting=[NamedSentence(sentence) for sentence in supports],
-        rejected=[NamedSentence(sentence, examined=said.examinations.get(sentence, 1.0)) for sentence in rejects],
+        rejected=[NamedSentence(sentence, examined=logged.examinations.get(sentence, 1.0)) for sentence in rejects],
         missed=(),
         partial=not none_helped,
         retrieval_success=None,

@@ -28,26 +28,26 @@ class OrderedPassages:
 
 
 def ranked_by_rules(
-    state: SessionState, asked: Sequence[AskedQuery], found: Sequence[PoolSentence], notes: Sequence[Note] = ()
+    state: SessionState, queries: Sequence[AskedQuery], evidence: Sequence[PoolSentence], notes: Sequence[Note] = ()
 ) -> OrderedPassages:
     """All that was read, see ``core.pool_ranking``; what a caller brought comes last.
 
     Args:
         notes: of this round, besides those that there are.
     """
-    holder = {sentence.sentence_id: sentence.passage_id for sentence in (*state.pool, *found)}
+    holder = {sentence.sentence_id: sentence.passage_id for sentence in (*state.pool, *evidence)}
     bound = [one for note in (*state.notes, *notes) if note.kind == "binding" for one in note.cites]
     binding = {holder[sentence] for sentence in bound if sentence in holder}
     lists = [(text, scored) for one in state.rounds for text, scored in _shown(one.said)]
-    lists += [(query.text, [(passage.id, passage.score) for passage in query.passages]) for query in asked]
+    lists += [(query.text, [(passage.id, passage.score) for passage in query.passages]) for query in queries]
     own: Sequence[tuple[int, float]] = next((scored for text, scored in lists if text == state.question), ())
     telling = {passage for one in state.rounds for passage in one.said.get("telling", ())}
-    telling |= {passage.id for query in asked for passage in query.passages if passage.binds > 0}
+    telling |= {passage.id for query in queries for passage in query.passages if passage.binds > 0}
     ranked = order(own, [scored for text, scored in lists if text != state.question], binding, telling)
-    brought = [one.passage_id for one in (*state.pool, *found)]
-    said = coverage(state.question, [sentence.text for sentence in (*state.pool, *found)])
-    enough = next((query.enough for query in asked if query.text == state.question), None)
-    return OrderedPassages(list(dict.fromkeys([*ranked, *brought])), enough, said)
+    brought = [one.passage_id for one in (*state.pool, *evidence)]
+    covered_share = coverage(state.question, [sentence.text for sentence in (*state.pool, *evidence)])
+    enough = next((query.enough for query in queries if query.text == state.question), None)
+    return OrderedPassages(list(dict.fromkeys([*ranked, *brought])), enough, covered_share)
 
 
 def evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) -> list[int]:
@@ -69,8 +69,8 @@ def stops(
     """
     rule = state.asked.stop
     # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
-    told = ordered.enough if state.asked.top_k >= FIRST else None
-    is_enough = told is not None and told >= state.asked.at_least
+    sufficiency = ordered.enough if state.asked.top_k >= FIRST else None
+    is_enough = sufficiency is not None and sufficiency >= state.asked.at_least
     if rule in ("rounds", "llm", "published"):
         return None
     if rule == "enough":
@@ -80,9 +80,9 @@ def stops(
     return "enough" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
 
 
-def _shown(said: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:
+def _shown(details: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:
     """The queries of a round that was made, each with what it showed."""
     return [
         (text, [(passage, score) for passage, score in scored])
-        for text, scored in zip(said.get("queries", ()), said.get("shown", ()), strict=False)
+        for text, scored in zip(details.get("queries", ()), details.get("shown", ()), strict=False)
     ]

@@ -67,7 +67,7 @@ class SessionRunner:
 
     def run(self, work: Work) -> None:
         """Do rounds until the session ends, or the one that was asked for."""
-        given = given_of(work.job.payload)
+        caller_round = given_of(work.job.payload)
         session = UUID(work.job.payload["session"])
         with self._database.read() as reader:
             collection = collections.by_id(reader, work.job.collection_id)
@@ -85,7 +85,7 @@ class SessionRunner:
                 self._finish(work, Scope(asker, collection), state)
                 return
             with token_meter.on(None if keyless(asker) else self._quotas.meter(asker)):
-                self._step(work, Scope(asker, collection), state, given)
+                self._step(work, Scope(asker, collection), state, caller_round)
 
     def let_go(self, writer: Writer, job: Job) -> None:
         """End the session whose job was cancelled, or failed for good."""
@@ -93,13 +93,13 @@ class SessionRunner:
         status = "cancelled" if stored is not None and stored.status == "cancelled" else "failed"
         sessions.end(writer, job.collection_id, UUID(job.payload["session"]), status)
 
-    def _step(self, work: Work, scope: Scope, state: SessionState, given: CallerRound | None) -> None:
+    def _step(self, work: Work, scope: Scope, state: SessionState, caller_round: CallerRound | None) -> None:
         tools = StepTools(self._database, self._serving, self._language, self._llm, scope, state)
-        step = self._next(state, tools, given)
+        step = self._next(state, tools, caller_round)
         if step.stop is None:
             after = state.cost + tools.meter.cost + Cost(rounds=int(step.action is not None))
             step = replace(step, stop=spent(state.budget, after))
-        if step.stop is None and given is not None:
+        if step.stop is None and caller_round is not None:
             step = replace(step, stop="asked")
         if step.action is not None:
             step = self._rounds.judged(scope, state, step)
@@ -125,13 +125,13 @@ class SessionRunner:
             stop_reason=step.stop,
         )
 
-    def _next(self, state: SessionState, tools: StepTools, given: CallerRound | None) -> SessionStep:
+    def _next(self, state: SessionState, tools: StepTools, caller_round: CallerRound | None) -> SessionStep:
         try:
             reason = spent(state.budget, state.cost)
             if reason is not None:
                 return SessionStep(action=None, stop=reason)
-            if given is not None and given.says:
-                return given_step(state, tools, given)
+            if caller_round is not None and caller_round.says:
+                return given_step(state, tools, caller_round)
             return self._planners[state.planner].step(state, tools)
         except BudgetSpentError as error:
             return SessionStep(action=None, stop=error.extra["reason"])
@@ -151,8 +151,8 @@ class SessionRunner:
 
 
 def _write(writer: Writer, state: SessionState, written: RoundUpdate, sentences: Sequence[int]) -> None:
-    there = sessions.standing(writer, state.collection_id, written.reads, sentences)
-    if not (there and sessions.write_round(writer, state.collection_id, state.id, written)):
+    existing = sessions.standing(writer, state.collection_id, written.reads, sentences)
+    if not (existing and sessions.write_round(writer, state.collection_id, state.id, written)):
         raise _OvertakenError
 
 
@@ -200,7 +200,7 @@ def _concluded(state: SessionState, step: SessionStep, tools: StepTools) -> Sess
 
 def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence[int]) -> RoundUpdate:
     warnings = [asdict(warning) for warning in step.warnings]
-    said = {
+    details = {
         "sub_question": step.sub_question,
         "gap": None if step.gap is None else asdict(step.gap),
         "queries": [query.text for query in step.asked],
@@ -208,16 +208,16 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
         "telling": [passage.id for query in step.asked for passage in query.passages if passage.binds > 0],
         **step.said,
     }
-    made = None
+    new_round = None
     enough = state.enough if step.enough is None else step.enough
     if step.stop == "not_found":
         enough = None  # it is a sense of how well passages answer, and cannot tell that none does
     covered = state.covered if step.covered is None else step.covered
     if step.action is not None:
-        made = Round(
+        new_round = Round(
             number=state.number,
             action=step.action,
-            said=said,
+            said=details,
             episodes=[query.episode for query in step.asked],
             curated=asdict(
                 step.curated if step.curated != CurationCounts() else CurationCounts(kept=len(step.found))
@@ -231,7 +231,7 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
     concluded = step.conclusion
     return RoundUpdate(
         before=len(state.rounds),
-        round=made,
+        round=new_round,
         evidence=[
             EvidenceRow(one.sentence_id, one.passage_id, one.round, one.query, one.gap, one.score)
             for one in step.found

@@ -136,12 +136,12 @@ class SessionService:
         reason = spent(state.budget, state.cost)
         if reason is not None:
             raise ConflictError(f"Session {session} has spent its budget of {reason.replace('_', ' ')}.")
-        said = {"question": question, "evidence": self._resolved(scope, evidence)}
+        round_payload = {"question": question, "evidence": self._resolved(scope, evidence)}
         job = uuid4()
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
                 raise collections.gone_error(target.name)
-            self._queue(writer, target.id, session, job, {"session": str(session), "round": said}, 1)
+            self._queue(writer, target.id, session, job, {"session": str(session), "round": round_payload}, 1)
             if not sessions.go_on(writer, target.id, session, job):
                 stored = sessions.find(writer, target.id, session)
                 status = "gone" if stored is None else stored.status
@@ -271,8 +271,8 @@ class SessionService:
         if not evidence:
             return []
         with self._database.read() as reader:
-            said = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
-            return list(resolved(said, look_up(reader, scope.collection.id, said)).supports)
+            verdict = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
+            return list(resolved(verdict, look_up(reader, scope.collection.id, verdict)).supports)
 
 
 def _seen(reader: Reader, scope: Scope, session: UUID) -> SessionState:

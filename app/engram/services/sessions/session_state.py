@@ -135,7 +135,7 @@ def state_of(
     evidence: Sequence[StoredEvidence],
 ) -> SessionState:
     """The state that rows are."""
-    said = stored.conclusion
+    conclusion = stored.conclusion
     return SessionState(
         collection_id=collection_id,
         id=stored.id,
@@ -156,7 +156,9 @@ def state_of(
         enough=stored.enough,
         covered=stored.covered,
         plan_state=stored.plan_state,
-        conclusion=None if said is None else Conclusion(said["text"], said["sufficient"], tuple(said["cites"])),
+        conclusion=None
+        if conclusion is None
+        else Conclusion(conclusion["text"], conclusion["sufficient"], tuple(conclusion["cites"])),
         warnings=stored.warnings,
         cost=Cost(**stored.cost),
     )

@@ -212,12 +212,12 @@ class StepTools:
         self.meter.room()
         most = top_k or self._state.asked.top_k
         answer = self._serving.query(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
-        shown = self._found(answer)
+        passages_shown = self._found(answer)
         if binds is not None:
-            shown = [replace(passage, binds=binds(passage)) for passage in shown]
-            shown = sorted(shown, key=lambda passage: -passage.binds)[:most]
-        allowed = set(self.meter.reads([passage.id for passage in shown]))
-        read = [passage for passage in shown if passage.id in allowed]
+            passages_shown = [replace(passage, binds=binds(passage)) for passage in passages_shown]
+            passages_shown = sorted(passages_shown, key=lambda passage: -passage.binds)[:most]
+        allowed = set(self.meter.reads([passage.id for passage in passages_shown]))
+        read = [passage for passage in passages_shown if passage.id in allowed]
         self.meter.saw(sentence.id for passage in read for sentence in passage.sentences)
         remembers = answer.memory == "read"
         return AskedQuery(text, answer.query_id, read, answer.enough, answer.rest, remembers, answer.alone)
@@ -230,22 +230,22 @@ class StepTools:
     def sentences(self, ids: Sequence[int]) -> list[StoredSentence]:
         """Those of these sentences that there are, in the order given."""
         with self._database.read() as reader:
-            found = passages.sentences_by_id(reader, self.scope.collection.id, ids)
-        return [found[one] for one in ids if one in found]
+            by_id = passages.sentences_by_id(reader, self.scope.collection.id, ids)
+        return [by_id[one] for one in ids if one in by_id]
 
     def given(self, external_ids: Sequence[str]) -> list[int]:
         """Those of these passages that there are and that may be read, in the order given, by their ids here."""
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external_ids)
-        found = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
-        return self.meter.reads(found)
+        passage_ids = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
+        return self.meter.reads(passage_ids)
 
     def read_sentences(self, passage_ids: Iterable[int]) -> list[ReadSentence]:
         """All sentences of these passages with their titles, of those that there still are; names are left out."""
-        wanted = sorted(set(passage_ids))
+        ordered_ids = sorted(set(passage_ids))
         with self._database.read() as reader:
-            held = passages.by_id(reader, self.scope.collection.id, wanted)
-            sentences = passages.sentences_of(reader, self.scope.collection.id, wanted)
+            held = passages.by_id(reader, self.scope.collection.id, ordered_ids)
+            sentences = passages.sentences_of(reader, self.scope.collection.id, ordered_ids)
         titles = {key: passage.title for key, passage in held.items()}
         return [
             ReadSentence(
@@ -259,11 +259,11 @@ class StepTools:
 
     def term_weights(self, text: str) -> dict[str, float]:
         """Term of the text -> how rare it is in the collection, > 0."""
-        asked = sorted(set(terms(text)))
+        question_terms = sorted(set(terms(text)))
         with self._database.read() as reader:
-            total, containing = lexical_index.passage_counts(reader, self.scope.collection, asked)
-        weights = inverse_document_frequency(total, [containing.get(term, 0) for term in asked])
-        return dict(zip(asked, weights.tolist(), strict=True))
+            total, containing = lexical_index.passage_counts(reader, self.scope.collection, question_terms)
+        weights = inverse_document_frequency(total, [containing.get(term, 0) for term in question_terms])
+        return dict(zip(question_terms, weights.tolist(), strict=True))
 
     def document(self, passage: int) -> StreamDocument | None:
         """A passage that was read, as a document; None if it is gone."""
@@ -277,29 +277,33 @@ class StepTools:
 
     def curated(
         self,
-        asked: Sequence[AskedQuery],
-        wanted: Mapping[int, Gap | None] | None = None,
+        queries: Sequence[AskedQuery],
+        gaps_by_sentence: Mapping[int, Gap | None] | None = None,
         pool: Sequence[PoolSentence] | None = None,
     ) -> tuple[list[PoolSentence], CurationCounts]:
         """The sentences of a round's queries that enter the pool, and what became of the others.
 
         Args:
-            wanted: sentence -> the gap that it fills; by default all that hops selected, and of a passage without
-                any its first.
+            gaps_by_sentence: sentence -> the gap that it fills; by default all that hops selected, and of a passage
+                without any its first.
             pool: what is there; by default the session's pool.
         """
         pool = self._state.pool if pool is None else pool
-        there = {sentence.sentence_id for sentence in pool}
+        pool_ids = {sentence.sentence_id for sentence in pool}
         candidates: dict[int, PoolSentence] = {}
-        for at, query in enumerate(asked):
+        for at, query in enumerate(queries):
             for passage in query.passages:
                 for sentence in passage.sentences:
-                    chosen = sentence.id in passage.scores if wanted is None else sentence.id in wanted
-                    if wanted is None and not passage.scores:
+                    chosen = (
+                        sentence.id in passage.scores
+                        if gaps_by_sentence is None
+                        else sentence.id in gaps_by_sentence
+                    )
+                    if gaps_by_sentence is None and not passage.scores:
                         chosen = sentence is passage.sentences[0]
-                    if not chosen or sentence.id in there or sentence.id in candidates:
+                    if not chosen or sentence.id in pool_ids or sentence.id in candidates:
                         continue
-                    gap = None if wanted is None else wanted[sentence.id]
+                    gap = None if gaps_by_sentence is None else gaps_by_sentence[sentence.id]
                     candidates[sentence.id] = PoolSentence(
                         sentence.id,
                         passage.id,
@@ -309,39 +313,39 @@ class StepTools:
                         None if gap is None else gap.text,
                         passage.scores.get(sentence.id),
                     )
-        found = list(candidates.values())
-        decided = curate([one.text for one in found], [one.text for one in pool])
+        sentences = list(candidates.values())
+        decided = curate([one.text for one in sentences], [one.text for one in pool])
         dropped = list(decided.dropped.values())
-        return [found[at] for at in decided.kept], CurationCounts(
+        return [sentences[at] for at in decided.kept], CurationCounts(
             len(decided.kept), dropped.count("exact"), dropped.count("near"), dropped.count("contained")
         )
 
     def _query(self, text: str, top_k: int, pool: Sequence[int], lacking: GapQuery | None) -> Query:
-        asked = self._state.asked
+        request = self._state.asked
         query = Query(
             text=text,
             scope=self.scope,
             top_k=top_k,
-            metadata=asked.metadata,
+            metadata=request.metadata,
             include=frozenset({"sentences"}),
-            unit=asked.unit or str(self._state.id),
-            says_arm=asked.arm is not None,
+            unit=request.unit or str(self._state.id),
+            says_arm=request.arm is not None,
             pool=tuple(pool),
             lacking=lacking,
             walk=None if "walk" in self._state.without else self._state.walk,
         )
-        return query if asked.arm is None else replace(query, **asked.arm)
+        return query if request.arm is None else replace(query, **request.arm)
 
     def _found(self, answer: Answer) -> list[FoundPassage]:
         external = [hit.passage_id for hit in answer.passages]
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external)
-        found = []
+        passages_found = []
         for hit in answer.passages:
             if hit.passage_id not in versions:
                 continue
             passage = versions[hit.passage_id][0]
             sentences = [StoredSentence(one.sentence_id, passage, one.position, one.text) for one in hit.sentences]
             scores = {one.sentence_id: one.score for one in hit.sentences if one.score is not None}
-            found.append(FoundPassage(passage, hit.passage_id, hit.title, hit.score, sentences, scores))
-        return found
+            passages_found.append(FoundPassage(passage, hit.passage_id, hit.title, hit.score, sentences, scores))
+        return passages_found

@@ -128,28 +128,28 @@ class _Searched:
 
     def __init__(self, reader: Reader, state: SessionState) -> None:
         self._of_query = {
-            str(text): [passage for passage, _ in shown]
+            str(text): [passage for passage, _ in passage_ids]
             for one in state.rounds
-            for text, shown in zip(one.said.get("queries", ()), one.said.get("shown", ()), strict=False)
+            for text, passage_ids in zip(one.said.get("queries", ()), one.said.get("shown", ()), strict=False)
         }
-        shown = {passage for of_query in self._of_query.values() for passage in of_query}
-        shown |= {one.said["passage"] for one in state.rounds if one.said.get("passage") is not None}
-        ids = sorted(shown | {one.passage_id for one in state.pool})
+        passage_ids = {passage for of_query in self._of_query.values() for passage in of_query}
+        passage_ids |= {one.said["passage"] for one in state.rounds if one.said.get("passage") is not None}
+        ids = sorted(passage_ids | {one.passage_id for one in state.pool})
         self._named = {
             key: one.external_id for key, one in passages.by_id(reader, state.collection_id, ids).items()
         }
         self._sentences: dict[int, list[StoredSentence]] = {}
-        for sentence in passages.sentences_of(reader, state.collection_id, sorted(shown)):
+        for sentence in passages.sentences_of(reader, state.collection_id, sorted(passage_ids)):
             self._sentences.setdefault(sentence.passage_id, []).append(sentence)
 
     def seen(self, queries: Sequence[str], passage: int | None = None) -> list[SentenceLine]:
         """Sentences of the passages that queries showed, each once; of this passage alone, if one went by."""
-        shown = dict.fromkeys(found for text in queries for found in self._of_query.get(text, ()))
+        passage_ids = dict.fromkeys(found for text in queries for found in self._of_query.get(text, ()))
         if passage is not None:
-            shown = {passage: None}
+            passage_ids = {passage: None}
         return [
             SentenceLine(sentence.id, self._named[passage], sentence.text)
-            for passage in shown
+            for passage in passage_ids
             for sentence in self._sentences.get(passage, ())
             if passage in self._named
         ]
@@ -168,10 +168,14 @@ def _chain(state: SessionState, searched: _Searched) -> list[TrajectoryStep]:
         question = str(one.said.get("sub_question") or state.question)
         answer = str(one.said.get("answer") or "")
         before = [searched.line(line) for line in state.pool if line.round < one.number]
-        kept = [searched.line(line) for line in state.pool if line.round == one.number]
-        seen = searched.seen(queries, one.said.get("passage"))
+        kept_lines = [searched.line(line) for line in state.pool if line.round == one.number]
+        seen_lines = searched.seen(queries, one.said.get("passage"))
         turn = (one.said.get("observation"), one.said.get("reply"))
-        steps.append(TrajectoryStep(one.action, question, queries, list(notes), before, seen, kept, answer, *turn))
+        steps.append(
+            TrajectoryStep(
+                one.action, question, queries, list(notes), before, seen_lines, kept_lines, answer, *turn
+            )
+        )
         if answer:
             notes.append(f"{question} {answer}")
     return steps
@@ -195,13 +199,20 @@ def _paths(
         ]
         for at in tree_search.path(tree, node.id)[1:-1]:
             thought = tree.nodes[at].state
-            kept = [searched.line(pool[one]) for one in thought.kept if one in pool]
+            kept_lines = [searched.line(pool[one]) for one in thought.kept if one in pool]
             memory = [*steps[-1].memory, *steps[-1].kept]
             notes = [*steps[-1].notes, *([steps[-1].answer] if steps[-1].answer else [])]
-            seen = searched.seen(thought.searched)
+            seen_lines = searched.seen(thought.searched)
             steps.append(
                 TrajectoryStep(
-                    thought.did, thought.question, thought.searched, notes, memory, seen, kept, said(thought)
+                    thought.did,
+                    thought.question,
+                    thought.searched,
+                    notes,
+                    memory,
+                    seen_lines,
+                    kept_lines,
+                    said(thought),
                 )
             )
         yield Trajectory(state.id, planner, state.question, node.id, steps, end.answer, end.rating)

@@ -72,15 +72,15 @@ def shown(reader: Reader, scope: Scope, state: SessionState) -> SessionView:
     stored = sessions.find(reader, collection.id, state.id)
     assert stored is not None  # noqa: S101 - the state was read on the same snapshot
     ids = {*state.ranked, *(one.passage_id for one in state.pool)}
-    there = passages.by_id(reader, collection.id, sorted(ids))
-    pool = [one for one in state.pool if one.passage_id in there]
+    stored_passages = passages.by_id(reader, collection.id, sorted(ids))
+    pool = [one for one in state.pool if one.passage_id in stored_passages]
     standing = {one.sentence_id for one in pool}
     return SessionView(
         collection.name,
         stored,
         state.rounds,
-        [_passage(there[passage], pool) for passage in state.ranked if passage in there],
-        [_evidence(one, there[one.passage_id], state.rounds) for one in pool],
+        [_passage(stored_passages[passage], pool) for passage in state.ranked if passage in stored_passages],
+        [_evidence(one, stored_passages[one.passage_id], state.rounds) for one in pool],
         [note for note in state.notes if standing.issuperset(note.cites)],
     )
 

@@ -55,26 +55,26 @@ class SocraticPlanner:
         without = frozenset((state.asked.options or {}).get("without", ()))
         texts, warnings = self._queries(state, tools, llm, sub_question)
         pool = [sentence.sentence_id for sentence in state.pool]
-        asked = [tools.ask(text, pool=pool) for text in texts]
+        queries = [tools.ask(text, pool=pool) for text in texts]
         if "consolidation" in without:
-            sifted = SiftedSentences(*tools.curated(asked), [], [])
+            sifted = SiftedSentences(*tools.curated(queries), [], [])
         else:
-            sifted = sift(state, tools, asked, sub_question, None)
+            sifted = sift(state, tools, queries, sub_question, None)
         warnings += sifted.warnings
-        found = [replace(one, gap=sub_question) for one in sifted.found]
-        answer, failed = self._answer(llm, sub_question, [*state.pool, *found])
+        evidence = [replace(one, gap=sub_question) for one in sifted.found]
+        answer, failed = self._answer(llm, sub_question, [*state.pool, *evidence])
         warnings += failed
         if "update" in without:
-            notes, failed = _added(state, found, answer), []
+            notes, failed = _added(state, evidence, answer), []
         else:
-            notes, failed = self._noted(state, llm, found, sub_question, answer)
-        ordered = ranked_by_rules(state, asked, found)
-        ranked = ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *found])
+            notes, failed = self._noted(state, llm, evidence, sub_question, answer)
+        ordered = ranked_by_rules(state, queries, evidence)
+        ranked = ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *evidence])
         return SessionStep(
             action="decompose",
             sub_question=sub_question,
-            asked=asked,
-            found=found,
+            asked=queries,
+            found=evidence,
             curated=sifted.curated,
             notes=[*notes, *sifted.contradictions],
             ranked=ranked,
@@ -116,12 +116,17 @@ class SocraticPlanner:
             return DraftAnswer("", (), False), [Fallback("not-answered", error.detail)]
 
     def _noted(
-        self, state: SessionState, llm: Llm, found: Sequence[PoolSentence], sub_question: str, answer: DraftAnswer
+        self,
+        state: SessionState,
+        llm: Llm,
+        evidence: Sequence[PoolSentence],
+        sub_question: str,
+        answer: DraftAnswer,
     ) -> tuple[list[Note], list[Fallback]]:
         """The working memory anew; contradictions that were named stay, whatever the model leaves out."""
         named = [note for note in state.notes if note.kind == "contradiction"]
         facts = [note.text for note in state.notes if note.kind != "contradiction"]
-        pool = [(one.sentence_id, one.text) for one in (*found, *reversed(state.pool))]
+        pool = [(one.sentence_id, one.text) for one in (*evidence, *reversed(state.pool))]
         try:
             noted = asking.note(llm, state.question, facts, pool, sub_question, answer.text)
         except LlmError as error:
@@ -132,9 +137,9 @@ class SocraticPlanner:
         return [*named, *fresh], []
 
 
-def _added(state: SessionState, found: Sequence[PoolSentence], answer: DraftAnswer) -> list[Note]:
+def _added(state: SessionState, evidence: Sequence[PoolSentence], answer: DraftAnswer) -> list[Note]:
     """The notes as they were, what was found word for word, and the step's answer if it rests on sentences."""
-    notes = [*state.notes, *(Note("fact", one.text, (one.sentence_id,), state.number) for one in found)]
+    notes = [*state.notes, *(Note("fact", one.text, (one.sentence_id,), state.number) for one in evidence)]
     if answer.text and answer.cited:
         notes.append(Note("answer", answer.text, answer.cited, state.number))
     return notes

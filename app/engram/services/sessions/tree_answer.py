@@ -66,9 +66,9 @@ def decided(tree: Tree[BranchState], rollouts: int) -> bool:
     if not groups:
         return False
     leading = max(groups, key=_support)
-    others = [group for group in groups if group is not leading]
+    other_groups = [group for group in groups if group is not leading]
     # An answer that nobody gave yet would come last, and of equals the first wins.
-    reach = [(support + left, votes + left) for support, votes in map(_support, others)]
+    reach = [(support + left, votes + left) for support, votes in map(_support, other_groups)]
     return (left, left) <= _support(leading) and all(one < _support(leading) for one in reach)
 
 

@@ -138,17 +138,17 @@ class Branch:
         else:
             every = {sentence.id: gap for query in asked for one in query.passages for sentence in one.sentences}
             sifted = SiftedSentences(*self.tools.curated(asked, every), [], [])
-        there = {one.sentence_id for one in self.pool}
-        found = [
+        pool_ids = {one.sentence_id for one in self.pool}
+        evidence = [
             replace(one, query=None if one.query is None else one.query + here)
             for one in sifted.found
-            if one.sentence_id not in there
+            if one.sentence_id not in pool_ids
         ]
-        self.pool += found
+        self.pool += evidence
         self.notes += sifted.contradictions
         self.curated += sifted.curated
         self.warnings += sifted.warnings
-        return found
+        return evidence
 
     @property
     def llm(self) -> Llm:
@@ -237,14 +237,14 @@ class Branch:
             return replace(thought, rating=None)
         return replace(thought, rating=rated(rating))
 
-    def _evidence(self, kept: Sequence[PoolSentence] = ()) -> list[tuple[int, str]]:
+    def _evidence(self, new_sentences: Sequence[PoolSentence] = ()) -> list[tuple[int, str]]:
         """The sentences that a step sees; without memory those that its own search kept, or the path's steps."""
         if self.means.update:
             return [(one.sentence_id, one.text) for one in self.pool]
-        seen = {one.sentence_id for one in kept}
-        if not kept:
-            seen = {sentence for thought in self.path for sentence in thought.kept}
-        return [(one.sentence_id, one.text) for one in self.pool if one.sentence_id in seen]
+        seen_ids = {one.sentence_id for one in new_sentences}
+        if not new_sentences:
+            seen_ids = {sentence for thought in self.path for sentence in thought.kept}
+        return [(one.sentence_id, one.text) for one in self.pool if one.sentence_id in seen_ids]
 
     def _known(self) -> list[str]:
         """The working memory in lines; without one what this path concluded."""

@@ -57,31 +57,31 @@ class PlannerOptions(BaseModel):
     graph: str | None = None
 
 
-def said_of(given: Mapping[str, Any] | None) -> PlannerOptions:
+def said_of(payload: Mapping[str, Any] | None) -> PlannerOptions:
     """A session's options, checked.
 
     Raises:
         InvalidRequestError: one is unknown or out of its range.
     """
     try:
-        return PlannerOptions.model_validate(dict(given or {}))
+        return PlannerOptions.model_validate(dict(payload or {}))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"]))
         raise InvalidRequestError(f"options.{name}: {first['msg']}.") from error
 
 
-def options_of(given: Mapping[str, Any] | None) -> TreeOptions:
+def options_of(payload: Mapping[str, Any] | None) -> TreeOptions:
     """Read a session's options.
 
     Raises:
         InvalidRequestError: one is unknown or out of its range.
     """
-    said = said_of(given)
+    options = said_of(payload)
     return TreeOptions(
-        SearchLimits(said.depth, said.width, said.rollouts, said.exploration),
-        said.together,
-        said.seed,
-        said.combine,
-        MemoryAblation(*(not {part, "extractor"} & set(said.without) for part in ("consolidation", "update"))),
+        SearchLimits(options.depth, options.width, options.rollouts, options.exploration),
+        options.together,
+        options.seed,
+        options.combine,
+        MemoryAblation(*(not {part, "extractor"} & set(options.without) for part in ("consolidation", "update"))),
     )

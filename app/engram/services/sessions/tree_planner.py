@@ -67,12 +67,12 @@ class TreePlanner:
         self, state: SessionState, tools: StepTools, options: TreeOptions, tree: Tree[BranchState]
     ) -> SessionStep:
         branch = Branch(state, tools, options.means, [BranchState()], list(state.pool), list(state.notes))
-        found = branch.seek(state.question, [state.question])
-        ordered = ranked_by_rules(state, branch.asked, found)
+        evidence = branch.seek(state.question, [state.question])
+        ordered = ranked_by_rules(state, branch.asked, evidence)
         return SessionStep(
             action="ask",
             asked=branch.asked,
-            found=found,
+            found=evidence,
             curated=branch.curated,
             notes=branch.notes,
             ranked=_ranked(ordered, branch.pool, branch.warnings),
@@ -113,7 +113,7 @@ class _Wave:
             nothing_left = True
         pool, notes, asked, curated = self._merged(tree)
         conclusion, warnings = combined(self._state, self._llm, self._options, tree, pool, last=nothing_left)
-        told = [
+        outcomes = [
             Fallback("not-answered", f"Rollout {at + 1}: {self._failures[at]}") for at in sorted(self._failures)
         ]
         stop: StopReason | None = None
@@ -121,31 +121,39 @@ class _Wave:
             stop = "no_gap" if conclusion is None else "answered"
         if tree is self._before:
             return SessionStep(action=None, conclusion=conclusion, stop=stop, warnings=warnings)
-        found = pool[len(self._state.pool) :]
-        ordered = ranked_by_rules(self._state, asked, found)
+        evidence = pool[len(self._state.pool) :]
+        ordered = ranked_by_rules(self._state, asked, evidence)
         return SessionStep(
             action="rollouts",
             asked=asked,
-            found=found,
+            found=evidence,
             curated=curated,
             notes=notes,
-            ranked=_ranked(ordered, pool, told),
+            ranked=_ranked(ordered, pool, outcomes),
             enough=ordered.enough,
             covered=ordered.covered,
             plan_state=_stored(tree),
             said={"rollouts": len(self._branches), "failed": tree.failed - self._before.failed, "prompts": VERSION},
             conclusion=conclusion,
             stop=stop,
-            warnings=[*told, *warnings],
+            warnings=[*outcomes, *warnings],
         )
 
     def _shared_out(self) -> tuple[Share, int]:
         """What each rollout of the wave may cost, and how many there are; none can take another's share."""
-        left = shares(self._state.budget, self._state.cost)
+        remaining_shares = shares(self._state.budget, self._state.cost)
         rounds = max(1, self._state.budget.rounds - self._state.cost.rounds)
-        wanted = max(self._options.together, math.ceil((self._limits.rollouts - self._before.begun) / rounds))
-        size = max(1, min(wanted, left.llm_calls // sum(CALLS[action] for action in ("decompose", CONCLUDE))))
-        return left.among(size), size
+        rollout_count = max(
+            self._options.together, math.ceil((self._limits.rollouts - self._before.begun) / rounds)
+        )
+        size = max(
+            1,
+            min(
+                rollout_count,
+                remaining_shares.llm_calls // sum(CALLS[action] for action in ("decompose", CONCLUDE)),
+            ),
+        )
+        return remaining_shares.among(size), size
 
     def _roll(self, tree: Tree[BranchState], claimed: RolloutClaim) -> Rollout[BranchState]:
         """From the claimed action to a conclusion, as far as the rollout's share of the budget goes."""
@@ -196,19 +204,19 @@ class _Wave:
         for rollout in sorted(self._branches):
             branch = self._branches[rollout]
             cited.update(sentence for note in branch.notes for sentence in note.cites)
-            there = {one.sentence_id for one in pool}
-            fresh = [one for one in branch.pool[len(before.pool) :] if one.sentence_id not in there]
+            pool_ids = {one.sentence_id for one in pool}
+            fresh = [one for one in branch.pool[len(before.pool) :] if one.sentence_id not in pool_ids]
             decided = curate([one.text for one in fresh], [one.text for one in pool])
-            kept = {*decided.kept, *(at for at, one in enumerate(fresh) if one.sentence_id in cited)}
+            kept_places = {*decided.kept, *(at for at, one in enumerate(fresh) if one.sentence_id in cited)}
             pool += [
                 replace(one, query=None if one.query is None else one.query + len(asked))
                 for at, one in enumerate(fresh)
-                if at in kept
+                if at in kept_places
             ]
             known = {note.text for note in notes}
             notes += [note for note in branch.notes[len(before.notes) :] if note.text not in known]
             asked += branch.asked
-            curated += replace(branch.curated, kept=len(kept))
+            curated += replace(branch.curated, kept=len(kept_places))
         return pool, notes, asked, curated
 
 

@@ -81,11 +81,11 @@ def relative(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
     return True
 
 
-def _parent(said: set[str], clause: Clause) -> str | None:
+def _parent(words_said: set[str], clause: Clause) -> str | None:
     """The father or the mother, by what the name is called by, else by the order."""
-    if said & clause_words.FEMALE:
+    if words_said & clause_words.FEMALE:
         return "mother"
-    if said & clause_words.MALE or clause.relatives == 0:
+    if words_said & clause_words.MALE or clause.relatives == 0:
         return "father"
     return "mother" if clause.relatives == 1 else None
 

@@ -62,10 +62,10 @@ class Clause:
         return [item.word for item in self.head[:end] if item.kind == "w"][-2:]
 
 
-def after_comma(left: Sequence[Item]) -> list[Item] | None:
+def after_comma(items_before: Sequence[Item]) -> list[Item] | None:
     """What follows the last comma, if it begins with a preposition: ", in 1920" goes with the verb."""
-    last = max((place for place, item in enumerate(left) if item.kind in ",;"), default=-1)
-    tail = list(left[last + 1 :])
+    last = max((place for place, item in enumerate(items_before) if item.kind in ",;"), default=-1)
+    tail = list(items_before[last + 1 :])
     return tail if tail and tail[0].kind == "p" else None
 
 

@@ -76,14 +76,14 @@ def extract_facts(
         stated = read_statements(sentence.text, everything, context, ordinal) if telling else []
         if about is not None and not is_denied(sentence.text):
             speaks = any(item.kind in "bv" for item in items)
-            said = _alias(topic, items, ordinal) if lead and speaks else []
-            said += read_sentence(SentenceFacts(topic, ordinal, lead=lead), items)
+            alias_facts = _alias(topic, items, ordinal) if lead and speaks else []
+            alias_facts += read_sentence(SentenceFacts(topic, ordinal, lead=lead), items)
             if topic is not None:
                 verb = next((item.start for item in items if item.kind in "bx"), len(sentence.text))
                 for place, bracket in enumerate(brackets):
                     own = lead and (place == 0 or bracket.start < verb)
-                    said += facts_in(bracket, topic, names, ordinal, own=own)
-            stated = _merged(said, stated)
+                    alias_facts += facts_in(bracket, topic, names, ordinal, own=own)
+            stated = _merged(alias_facts, stated)
             lead = lead and not speaks
         found += _distinct(stated)
     return found
@@ -123,16 +123,16 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _merged(said: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
+def _merged(first_reading: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
     """The first reading of a sentence, and what the second states of posts and seats.
 
     What the first says of these in looser words goes: "elected mayor of, Braga" beside "position held, mayor of
     Braga".
     """
     closer = [fact for fact in stated if fact.predicate in _CLOSER]
-    rest = [
+    remaining = [
         fact
-        for fact in said
+        for fact in first_reading
         if fact.predicate in _COMMON
         or not any(
             (fact.subject == one.subject and _within(fact.object, one.object))
@@ -140,7 +140,7 @@ def _merged(said: Sequence[Triple], stated: Sequence[Triple]) -> list[Triple]:
             for one in closer
         )
     ]
-    return [*rest, *closer]
+    return [*remaining, *closer]
 
 
 def _within(part: str, whole: str) -> bool:
@@ -185,10 +185,10 @@ def _generic(kind: str) -> frozenset[str]:
     return {"work": clause_words.WORKS, "place": clause_words.PLACES}.get(kind, frozenset())
 
 
-def _distinct(said: Sequence[Triple]) -> Iterator[Triple]:
+def _distinct(triples: Sequence[Triple]) -> Iterator[Triple]:
     """The facts of one sentence, each once, bounded in number and size."""
     seen: set[tuple[str, str, str]] = set()
-    for triple in said:
+    for triple in triples:
         key = (normalise_entity(triple.subject), triple.predicate, normalise_entity(triple.object))
         if key in seen or not all(key) or len(triple.object) > MAX_OBJECT_CHARACTERS or key[0] == key[2]:
             continue

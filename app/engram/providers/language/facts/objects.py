@@ -47,10 +47,10 @@ def mention(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Claus
     if item.kind == "D" and not clause.copula:
         saying.time(item, clause)
     opening = opens_kin(saying, items, at, clause)
-    said = (opening or bool(clause.verbs)) and (
+    is_mentioned = (opening or bool(clause.verbs)) and (
         _part_of(saying, items, at, clause) or _object(saying, item, items, at, clause)
     )
-    if not said:
+    if not is_mentioned:
         if item.kind == "N":
             possessed(saying, item, clause)
         elif item.kind == "D" and clause.gap and clause.gap[-1].kind == "p":
@@ -81,8 +81,8 @@ def _in_list(items: Sequence[Item], at: int) -> bool:
     """Whether "and NAME" ends the row of names that goes on here."""
     while at + 2 < len(items) and items[at + 1].kind == "," and items[at + 2].kind == "N":
         at += 2
-    rest = [item.kind for item in items[at + 1 : at + 5] if item.kind not in ",d"]
-    return rest[:2] == ["c", "N"]
+    following_kinds = [item.kind for item in items[at + 1 : at + 5] if item.kind not in ",d"]
+    return following_kinds[:2] == ["c", "N"]
 
 
 def cause(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> int:
@@ -92,10 +92,10 @@ def cause(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause)
     end = at + 1
     while end < len(items) and items[end].kind in "dwvN-" and end <= at + 5:
         end += 1
-    said = [item for item in items[at + 1 : end] if item.kind != "d"]
-    if not said or clause.subject is None or clause.denied:
+    cause_items = [item for item in items[at + 1 : end] if item.kind != "d"]
+    if not cause_items or clause.subject is None or clause.denied:
         return at
-    text = " ".join(item.text for item in said).replace(" - ", "-")
+    text = " ".join(item.text for item in cause_items).replace(" - ", "-")
     saying.add(clause.subject, "cause of death", text, "text", clause, 0.8)
     clause.gap = []
     return end - 1
@@ -176,8 +176,8 @@ def _number(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Claus
     if clause.subject is None or not (head or (end > at + 1 and not clause.copula)):
         return False
     for verb in clause.verbs:
-        said = " ".join([*head, verb]).strip()
-        saying.add(clause.subject, said, text, "number", clause, 0.75)
+        phrase = " ".join([*head, verb]).strip()
+        saying.add(clause.subject, phrase, text, "number", clause, 0.75)
     return True
 
 
@@ -192,8 +192,8 @@ def _predicates(saying: SentenceFacts, item: Item, clause: Clause) -> tuple[str,
     if clause.copula:
         return tuple(_copular(saying, item, between, clause))
     head = clause.head_words()
-    said = [[*head, verb, *between] for verb in clause.verbs if verb]
-    return tuple(" ".join(parts) for parts in said if len(parts) <= MAX_PREDICATE_WORDS)
+    phrases = [[*head, verb, *between] for verb in clause.verbs if verb]
+    return tuple(" ".join(parts) for parts in phrases if len(parts) <= MAX_PREDICATE_WORDS)
 
 
 def _between(item: Item, clause: Clause) -> list[str] | None:

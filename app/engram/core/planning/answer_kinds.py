@@ -25,12 +25,12 @@ def has_answer_kind(question: str, text: str) -> bool:
 
     A person is two or more words with capitals that are not all in the question.
     """
-    asked = question.lower()
-    if _TIME_QUESTION.match(asked):
+    lowered = question.lower()
+    if _TIME_QUESTION.match(lowered):
         return _TIME.search(text) is not None
-    if _NUMBER_QUESTION.match(asked):
+    if _NUMBER_QUESTION.match(lowered):
         return _NUMBER.search(text) is not None
-    if _PERSON_QUESTION.match(asked):
+    if _PERSON_QUESTION.match(lowered):
         known = set(re.findall(r"\w+", question))
         return any(not set(re.findall(r"\w+", name[0])) <= known for name in _PERSON.finditer(text))
     return True

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.answer_kinds import has_answer_kind
+from engram.core.planning.answer_kinds import has_answer_kind
 
 
 @pytest.mark.parametrize(
