@@ -57,10 +57,10 @@ def expandable(dataset: Dataset, limit: int | None) -> list[Question]:
     Raises:
         InvalidRequestError: there are none.
     """
-    found = [question for question in dataset.questions if question.id in dataset.expansions]
-    if not found:
+    with_expansions = [question for question in dataset.questions if question.id in dataset.expansions]
+    if not with_expansions:
         raise InvalidRequestError(f"{dataset.name} has no expansions (expansions.jsonl), which adapt needs.")
-    return found[:limit]
+    return with_expansions[:limit]
 
 
 def split(
@@ -79,15 +79,15 @@ def split(
     adapted = order[: max(1, round(fraction * len(order)))]
     chosen = {question.id for question in adapted}
     covered = frozenset().union(*(question.relevant for question in adapted))
-    rest = [question for question in dataset.questions if question.id not in chosen]
-    sharing = [question for question in rest if question.relevant & covered]
+    unadapted = [question for question in dataset.questions if question.id not in chosen]
+    sharing = [question for question in unadapted if question.relevant & covered]
     if dataset.paraphrases:
         near = [dataset.paraphrases[question.id] for question in adapted if question.id in dataset.paraphrases]
     else:
-        asked = np.stack([vectors[question.id] for question in adapted])
-        near = [question for question in sharing if np.max(asked @ vectors[question.id]) >= NEAR_COSINE]
-    others = [question for question in rest if not question.relevant & covered]
-    groups = dict(zip(adapt_table.GROUPS, (adapted, near, sharing, others), strict=True))
+        adapted_vectors = np.stack([vectors[question.id] for question in adapted])
+        near = [question for question in sharing if np.max(adapted_vectors @ vectors[question.id]) >= NEAR_COSINE]
+    unrelated = [question for question in unadapted if not question.relevant & covered]
+    groups = dict(zip(adapt_table.GROUPS, (adapted, near, sharing, unrelated), strict=True))
     return AdaptationSplit(adapted, {name: group for name, group in groups.items() if group})
 
 
@@ -111,14 +111,16 @@ def adapt(run: Run) -> list[Phase]:
         for seed in options.seeds
     }
     reworded = [dataset.paraphrases[question.id] for question in pool if question.id in dataset.paraphrases]
-    asked = [*dataset.questions, *reworded]
-    based = {retriever: base(run, retriever, asked) for retriever in options.retrievers}
+    questions = [*dataset.questions, *reworded]
+    based = {retriever: base(run, retriever, questions) for retriever in options.retrievers}
     evolved: dict[tuple[float, int, Way], dict[Strategy, Rows]] = {}
     price: list[Phase] = []
     for (fraction, seed), of_split in splits.items():
         for way in options.ways_at(fraction):
             priced = (fraction, seed, way) == (max(options.fractions), options.seeds[0], options.ways[0])
-            evolved[fraction, seed, way], paid = _evolved(run, way, of_split, fraction, seed, asked, priced=priced)
+            evolved[fraction, seed, way], paid = _evolved(
+                run, way, of_split, fraction, seed, questions, priced=priced
+            )
             price += paid
     phases = []
     for retriever in options.retrievers:
@@ -131,13 +133,13 @@ def adapt(run: Run) -> list[Phase]:
     return phases + price
 
 
-def base(run: Run, retriever: Strategy, asked: Sequence[Question]) -> Rows:
+def base(run: Run, retriever: Strategy, questions: Sequence[Question]) -> Rows:
     """All questions with base keys, whatever has evolved: no seed changes these figures."""
     name = f"{retriever}, {adapt_table.BASE}"
-    store = store_of(run, asked)
+    store = store_of(run, questions)
     phase = store.get(name, ALL, 0, None)
     if phase is None:
-        phase = Phase(name, ALL, 0, None, _ask(run, name, asked, arm_of(run, retriever, "off")))
+        phase = Phase(name, ALL, 0, None, _ask(run, name, questions, arm_of(run, retriever, "off")))
         store.put(phase)
     return by_id(phase)
 
@@ -148,7 +150,7 @@ def _evolved(
     of_split: AdaptationSplit,
     fraction: float,
     seed: int,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     *,
     priced: bool,
 ) -> tuple[dict[Strategy, Rows], list[Phase]]:
@@ -156,13 +158,13 @@ def _evolved(
     variation = VARIATIONS[way]
     store = store_of(
         run,
-        asked,
+        questions,
         variation=variation.parameters(),
         episodes=PROFILES[way],
         adapted=sorted(question.id for question in of_split.adapted),
     )
     names = {retriever: adapt_table.arm(retriever, fraction, way) for retriever in run.options.retrievers}
-    found = {retriever: store.get(name, ALL, 1, seed) for retriever, name in names.items()}
+    finished = {retriever: store.get(name, ALL, 1, seed) for retriever, name in names.items()}
     cost = {
         (retriever, keys): store.get(
             adapt_table.arm(retriever, fraction, keys), adapt_table.PRICE, _turn(keys), seed
@@ -170,13 +172,13 @@ def _evolved(
         for retriever in (names if priced else ())
         for keys in adapt_table.PRICED
     }
-    if not (all(found.values()) and all(cost.values())):
+    if not (all(finished.values()) and all(cost.values())):
         label = f"{way}, {100 * fraction:g}%, seed {seed}: verdicts"
         teach(run, way, variation, of_split.adapted, label, run.dataset.expansions)
     for retriever, name in names.items():
-        if found[retriever] is None:
-            rows = _ask(run, f"{name}, seed {seed}", asked, arm_of(run, retriever, "read"))
-            found[retriever] = phase = Phase(name, ALL, 1, seed, rows)
+        if finished[retriever] is None:
+            rows = _ask(run, f"{name}, seed {seed}", questions, arm_of(run, retriever, "read"))
+            finished[retriever] = phase = Phase(name, ALL, 1, seed, rows)
             store.put(phase)
         if priced and not all(cost[retriever, keys] for keys in adapt_table.PRICED):
             for keys, seen in _paid(run, retriever, of_split.adapted).items():
@@ -185,7 +187,7 @@ def _evolved(
                     paid, adapt_table.PRICE, _turn(keys), seed, tuple(score(seen))
                 )
                 store.put(phase)
-    rows_of = {retriever: by_id(phase) for retriever, phase in found.items() if phase}
+    rows_of = {retriever: by_id(phase) for retriever, phase in finished.items() if phase}
     return rows_of, [phase for phase in cost.values() if phase]
 
 
@@ -240,9 +242,9 @@ def _ask(run: Run, label: str, questions: Sequence[Question], arm: QueryArm) -> 
     return tuple(score(measure(run, label, questions, lambda question: run.harness.ask(question, arm)[1])))
 
 
-def store_of(run: Run, asked: Iterable[Question], **parameters: Any) -> Phases:
+def store_of(run: Run, questions: Iterable[Question], **parameters: Any) -> Phases:
     return run.store(
-        asked=[question.id for question in asked], key_building=run.options.key_building, adapt=parameters
+        asked=[question.id for question in questions], key_building=run.options.key_building, adapt=parameters
     )
 
 

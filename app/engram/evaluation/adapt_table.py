@@ -50,24 +50,28 @@ def headings(metric: str) -> list[str]:
 
 def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     """How many questions the groups have at each fraction, then for each arm that learned, before -> after."""
-    found = {(line.arm, line.group): line for line in lines}
+    lines_by_arm = {(line.arm, line.group): line for line in lines}
     arms = list(dict.fromkeys(line.arm for line in lines if line.turn and line.group != PRICE))
     counts = {}
     for name in arms:
         share = name.split(", ")[1]
-        counts[share] = [f"questions, {share}", *(_count(found.get((name, group))) for group in GROUPS)]
+        counts[share] = [f"questions, {share}", *(_count(lines_by_arm.get((name, group))) for group in GROUPS)]
     figures = []
     for name in arms:
-        pairs = [(found.get((before(name), group)), found.get((name, group))) for group in GROUPS]
+        pairs = [(lines_by_arm.get((before(name), group)), lines_by_arm.get((name, group))) for group in GROUPS]
         figures.append([name, *(_change(metric, *pair) for pair in pairs)])
     return [*counts.values(), *figures]
 
 
 def prices(lines: Sequence[TableLine]) -> dict[str, str]:
     """Arm -> nDCG@10 and milliseconds of the questions of ``PRICE``; a retriever's ``PRICED`` side by side."""
-    found = {line.arm: line.values for line in lines if line.group == PRICE}
-    arms = [_with(name, keys) for name in dict.fromkeys(map(before, found)) for keys in PRICED]
-    return {name: f"{cell(found[name], METRIC)}, {cell(found[name], 'ms')}" for name in arms if name in found}
+    values_by_arm = {line.arm: line.values for line in lines if line.group == PRICE}
+    arms = [_with(name, keys) for name in dict.fromkeys(map(before, values_by_arm)) for keys in PRICED]
+    return {
+        name: f"{cell(values_by_arm[name], METRIC)}, {cell(values_by_arm[name], 'ms')}"
+        for name in arms
+        if name in values_by_arm
+    }
 
 
 def price_rows(lines: Sequence[TableLine]) -> list[list[str]]:

@@ -191,8 +191,8 @@ class GraphMemoryEnvironment:
                 "exact": exact,
                 "cites": self._cited(),
             }
-        shown = "" if self._ended else self._shown()
-        return shown, worth, answered, truncated, info | {"tokens": len(shown) // 4}
+        observation = "" if self._ended else self._shown()
+        return observation, worth, answered, truncated, info | {"tokens": len(observation) // 4}
 
     def _info(self, turn: AgentTurn | None, error: str | None = None) -> Info:
         play, outcome = self._playing(), self._outcome

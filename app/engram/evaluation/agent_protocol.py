@@ -155,11 +155,11 @@ def rollout(
     seen, _ = env.reset(question, documents, answers)
     ended = False
     while not ended:
-        said = policy(env)
+        reply = policy(env)
         before = seen
-        seen, worth, terminated, truncated, info = env.step(said)
+        seen, worth, terminated, truncated, info = env.step(reply)
         ended = terminated or truncated
-        yield before, said, worth, info
+        yield before, reply, worth, info
 
 
 def playing(dataset: Dataset, options: Options, language: Language, begin: Begin) -> PlayedReport:
@@ -169,8 +169,8 @@ def playing(dataset: Dataset, options: Options, language: Language, begin: Begin
         InvalidRequestError: no question comes with passages of its own and accepted answers.
     """
     passages = {passage["id"]: passage for passage in dataset.passages}
-    asked = [one for one in dataset.questions if one.context and one.answers][: options.limit]
-    if not asked:
+    questions = [one for one in dataset.questions if one.context and one.answers][: options.limit]
+    if not questions:
         raise InvalidRequestError(
             f"{dataset.name} gives no passages with its questions (metadata.context_ids), or no answers."
         )
@@ -180,18 +180,18 @@ def playing(dataset: Dataset, options: Options, language: Language, begin: Begin
         oracle = by_model(Oracle(dataset, options.oracle_errors, options.seeds[0]))
         name = f"oracle, {options.oracle_errors:.0%} wrong" if options.oracle_errors else "oracle"
         compared[name], insert_only[name] = oracle, False
-        asked = [one for one in asked if one.hops]
-    found = []
+        questions = [one for one in questions if one.hops]
+    lines = []
     for name, policy in compared.items():
         env = GraphMemoryEnvironment(language=language, insert_only=insert_only[name])
-        step = begin(name, len(asked))
+        step = begin(name, len(questions))
         rows = []
-        for question in asked:
+        for question in questions:
             rows.append(_played(env, policy, question, [_text(passages[one]) for one in question.context]))
             step()
         means = {key: fmean(row[key] for row in rows) for key in rows[0]}
-        found.append(Played(name, len(rows), **means))
-    return PlayedReport(dataset.name, options.command(dataset.name), tuple(found))
+        lines.append(Played(name, len(rows), **means))
+    return PlayedReport(dataset.name, options.command(dataset.name), tuple(lines))
 
 
 def _played(

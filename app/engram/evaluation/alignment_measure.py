@@ -47,9 +47,9 @@ def named_otherwise(folder: Path, dataset: Dataset, facts: Facts) -> list[TopicM
     for _, row in json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl")):
         metadata = row.get("metadata")
         context = (metadata.get("context_ids") if isinstance(metadata, dict) else None) or []
-        together = tuple(passage for passage in context if passage in known)
-        for passage in together:
-            given.setdefault(passage, together)
+        passages = tuple(passage for passage in context if passage in known)
+        for passage in passages:
+            given.setdefault(passage, passages)
     named = []
     for body in dataset.passages:
         for fact in facts.get(body["id"], ())[:1]:  # the lead's name comes first
@@ -72,8 +72,8 @@ def by_delta(
     for delta in deltas:
         guarded = [align(key, None, vector, near, nodes, delta).node for key, vector, near, nodes, _ in trials]
         alone = [_nearest(vector, nodes, delta) for _, vector, _, nodes, _ in trials]
-        wanted = [own for *_, own in trials]
-        rows[f"{delta:g}"] = {**_rates("", guarded, wanted), **_rates("_alone", alone, wanted)}
+        own_entities = [own for *_, own in trials]
+        rows[f"{delta:g}"] = {**_rates("", guarded, own_entities), **_rates("_alone", alone, own_entities)}
     return rows
 
 
@@ -106,12 +106,12 @@ def _nearest(vector: Any, nodes: Sequence[CandidateEntity], delta: float) -> int
     return nodes[best].id if similarities[best] > delta else None
 
 
-def _rates(suffix: str, joined: Sequence[int | None], wanted: Sequence[int | None]) -> dict[str, Any]:
-    pairs = list(zip(joined, wanted, strict=True))
+def _rates(suffix: str, joined: Sequence[int | None], own_entities: Sequence[int | None]) -> dict[str, Any]:
+    pairs = list(zip(joined, own_entities, strict=True))
     right = sum(own is not None and node == own for node, own in pairs)
     joins = sum(node is not None for node, _ in pairs)
-    there = sum(own is not None for _, own in pairs)
+    known_count = sum(own is not None for _, own in pairs)
     return {
         f"precision{suffix}": right / joins if joins else None,
-        f"recall{suffix}": right / there if there else None,
+        f"recall{suffix}": right / known_count if known_count else None,
     }

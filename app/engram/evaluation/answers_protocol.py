@@ -26,10 +26,10 @@ def answerable(dataset: Dataset, limit: int | None) -> list[Question]:
     Raises:
         InvalidRequestError: there are none.
     """
-    found = [question for question in (*dataset.questions, *dataset.unlabelled) if question.answers]
-    if not found:
+    questions = [question for question in (*dataset.questions, *dataset.unlabelled) if question.answers]
+    if not questions:
         raise InvalidRequestError(f"{dataset.name} has no answers (metadata.answers), which answers needs.")
-    return found[:limit]
+    return questions[:limit]
 
 
 def answers(run: Run) -> list[Phase]:
@@ -100,8 +100,8 @@ def marks(answer: str, accepted: Sequence[str]) -> dict[str, float]:
     }
 
 
-def _spent(what: str, before: Usage, after: Usage) -> dict[str, float]:
+def _spent(prefix: str, before: Usage, after: Usage) -> dict[str, float]:
     return {
-        f"{what}prompt_tokens": float(after.prompt_tokens - before.prompt_tokens),
-        f"{what}completion_tokens": float(after.completion_tokens - before.completion_tokens),
+        f"{prefix}prompt_tokens": float(after.prompt_tokens - before.prompt_tokens),
+        f"{prefix}completion_tokens": float(after.completion_tokens - before.completion_tokens),
     }

@@ -52,29 +52,29 @@ def chains(
 ) -> Chains:
     """Ask every question with gold evidence, once for each L."""
     texts = {passage["id"]: f"{passage['title']}\n{passage['text']}" for passage in dataset.passages}
-    asked = [(question, chained(question)) for question in dataset.questions if question.evidences]
+    chained_questions = [(question, chained(question)) for question in dataset.questions if question.evidences]
     hits = {(edges, depth): 0 for edges in EDGES for depth in DEPTHS}
     links = dict.fromkeys(EDGES, 0)
     known, ratios = 0, []
-    for question, gold in asked:
+    for question, gold in chained_questions:
         wanted_links = [link for chain in gold for link in chain]
         known += sum(_known(services, scope, link) for link in wanted_links)
         for edges in EDGES:
-            found = services.fact_search.search(
+            result = services.fact_search.search(
                 scope, FactPattern(question=question.text, edges=edges, paths=24, budget=2_000)
             )
-            pairs = {fact: (row.subject, row.object) for fact, row in found.facts.items()}
+            pairs = {fact: (row.subject, row.object) for fact, row in result.facts.items()}
             links[edges] += sum(any(_same(link, pair) for pair in pairs.values()) for link in wanted_links)
             for depth in DEPTHS:
-                hits[edges, depth] += sum(_covered(chain, found, pairs, depth) for chain in gold)
+                hits[edges, depth] += sum(_covered(chain, result, pairs, depth) for chain in gold)
             if edges == EDGES[1]:
                 ratio = _ratio(services, scope, question, wanted_links, texts)
                 ratios += [] if ratio is None else [ratio]
         step()
-    total = sum(len(gold) for _, gold in asked)
-    count = sum(len(chain) for _, gold in asked for chain in gold)
+    total = sum(len(gold) for _, gold in chained_questions)
+    count = sum(len(chain) for _, gold in chained_questions for chain in gold)
     return Chains(
-        questions=len(asked),
+        questions=len(chained_questions),
         chains=total,
         facts=facts,
         known=known / count,
@@ -103,10 +103,10 @@ def _following(chain: Sequence[Pair], links: Iterable[Pair]) -> Pair | None:
     return next((link for link in links if normalise_entity(link[0]) == end and link not in chain), None)
 
 
-def _covered(chain: Sequence[Pair], found: FactSearchResult, pairs: Mapping[int, Pair], depth: int) -> bool:
+def _covered(chain: Sequence[Pair], result: FactSearchResult, pairs: Mapping[int, Pair], depth: int) -> bool:
     """Whether one of the first paths from where the chain starts, or of where it ends, holds all its links."""
     by_start: dict[str, int] = {}
-    for path in found.paths:
+    for path in result.paths:
         by_start[path.start] = by_start.get(path.start, 0) + 1
         if by_start[path.start] <= depth and all(
             any(_same(link, pairs[fact]) for fact in path.facts) for link in chain
@@ -116,8 +116,8 @@ def _covered(chain: Sequence[Pair], found: FactSearchResult, pairs: Mapping[int,
 
 
 def _known(services: EvaluatedServices, scope: Scope, link: Pair) -> bool:
-    found = services.fact_search.search(scope, FactPattern(entities=[link[0]], edges=1, paths=100, budget=20_000))
-    return any(_same(link, (row.subject, row.object)) for row in found.facts.values())
+    result = services.fact_search.search(scope, FactPattern(entities=[link[0]], edges=1, paths=100, budget=20_000))
+    return any(_same(link, (row.subject, row.object)) for row in result.facts.values())
 
 
 def _ratio(
@@ -125,11 +125,11 @@ def _ratio(
 ) -> float | None:
     """Tokens of as few paths as hold all the evidence, over those of the gold passages; None: none hold it."""
     for paths in (1, 2, 4, 6, 8, 12, 16, 24):
-        wanted = FactPattern(question=question.text, edges=EDGES[1], paths=paths, budget=2_000)
-        found = services.fact_search.search(scope, wanted)
-        pairs = [(row.subject, row.object) for row in found.facts.values()]
+        pattern = FactPattern(question=question.text, edges=EDGES[1], paths=paths, budget=2_000)
+        result = services.fact_search.search(scope, pattern)
+        pairs = [(row.subject, row.object) for row in result.facts.values()]
         if all(any(_same(link, pair) for pair in pairs) for link in links):
-            return found.tokens / sum(count_tokens(texts[passage]) for passage in question.relevant)
+            return result.tokens / sum(count_tokens(texts[passage]) for passage in question.relevant)
     return None
 
 

@@ -61,13 +61,13 @@ def examination(rank: int) -> float:
 
 def clicked(question: Question, ranking: Sequence[str], draw: str) -> set[str]:
     """The passages that are clicked; by the same ``draw`` a rank is looked at, and a passage mistaken, alike."""
-    found = set()
+    clicks = set()
     for rank, passage in enumerate(ranking, start=1):
-        looked = random.Random(f"{draw}/rank {rank}").random() < examination(rank)  # noqa: S311 - repeatable
+        is_seen = random.Random(f"{draw}/rank {rank}").random() < examination(rank)  # noqa: S311 - repeatable
         mistaken = random.Random(f"{draw}/passage {passage}").random() < MISTAKEN  # noqa: S311 - repeatable
-        if looked and (passage in question.relevant or mistaken):
-            found.add(passage)
-    return found
+        if is_seen and (passage in question.relevant or mistaken):
+            clicks.add(passage)
+    return clicks
 
 
 def verdict_of(scope: Scope, answer: Answer, clicks: set[str], reading: ClickModel) -> Verdict | None:
@@ -99,10 +99,10 @@ def clicks(run: Run) -> list[Phase]:
 
 
 def _seed(run: Run, seed: int) -> Iterator[Phase]:
-    asked = arrivals(run.dataset.questions, run.options.limit or ARRIVALS, seed)
+    questions = arrivals(run.dataset.questions, run.options.limit or ARRIVALS, seed)
     names: Mapping[str, ClickModel | None] = {OFF: None, **READINGS}
     for arm, reading in names.items():
-        rows = _rows(run, asked, arm, reading, seed)
+        rows = _rows(run, questions, arm, reading, seed)
         for group, (start, end) in _parts(len(rows)).items():
             yield Phase(arm, group, 0, seed, tuple(rows[start:end]))
         if again := asked_again(rows):
@@ -110,13 +110,13 @@ def _seed(run: Run, seed: int) -> Iterator[Phase]:
 
 
 def _rows(
-    run: Run, asked: Sequence[Question], arm: str, reading: ClickModel | None, seed: int
+    run: Run, questions: Sequence[Question], arm: str, reading: ClickModel | None, seed: int
 ) -> Sequence[QuestionScores]:
     """Every arrival, in order."""
-    whole = f"{len(asked)} arrivals"
+    whole = f"{len(questions)} arrivals"
     store = run.store(
         profile=run.options.profile,
-        stream=[question.id for question in asked],
+        stream=[question.id for question in questions],
         frozen=run.options.frozen,
         clicks=[ETA, MISTAKEN],
     )
@@ -126,31 +126,31 @@ def _rows(
         harness = harness_of(run, replace(FULL, frozen=frozenset(run.options.freeze), uncapped=True))
         harness.reset()
         asking = QueryArm(run.options.profile, "off" if reading is None else "read", run.options.sufficiency)
-        step = run.begin(f"{arm}, seed {seed}", len(asked))
-        phase = Phase(arm, whole, 0, seed, tuple(score(_lived(harness, asked, asking, reading, seed, step))))
+        step = run.begin(f"{arm}, seed {seed}", len(questions))
+        phase = Phase(arm, whole, 0, seed, tuple(score(_lived(harness, questions, asking, reading, seed, step))))
         store.put(phase)
     return phase.rows
 
 
 def _lived(
     harness: Harness,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     arm: QueryArm,
     reading: ClickModel | None,
     seed: int,
     step: Callable[[], None],
 ) -> list[QuestionResult]:
-    seen = []
-    for question in asked:
+    results = []
+    for question in questions:
         answer, observation = harness.ask(question, arm, read=reading is not None)
-        seen.append(observation)
+        results.append(observation)
         if reading is not None:
             on = clicked(question, observation.ranking, f"clicks/{seed}/{question.id}")
             verdict = verdict_of(harness.scope, answer, on, reading)
             if verdict is not None:
                 harness.give(question, verdict)
         step()
-    return seen
+    return results
 
 
 def _items(sentences: Sequence[ShownSentence]) -> dict[str, list[int]]:
@@ -180,7 +180,7 @@ def asked_again(rows: Sequence[QuestionScores]) -> list[QuestionScores]:
     courses: dict[str, list[QuestionScores]] = {}
     for row in rows:
         courses.setdefault(row.id.rpartition("#")[0], []).append(row)
-    found = []
+    repeats = []
     for question, course in courses.items():
         if len(course) > 1:
             right = [row.values["ndcg@1"] > 0 for row in (course[0], course[-1])]
@@ -191,5 +191,5 @@ def asked_again(rows: Sequence[QuestionScores]) -> list[QuestionScores]:
                 if right[0]
                 else {"mended": float(right[1]), "stuck": float(len(firsts) == 1)}
             )
-            found.append(QuestionScores(question, course[0].type, course[-1].ranking, values))
-    return found
+            repeats.append(QuestionScores(question, course[0].type, course[-1].ranking, values))
+    return repeats

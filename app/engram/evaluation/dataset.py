@@ -124,10 +124,10 @@ def build(
         raise DatasetError(f"{name}: the corpus is empty.")
     known = _unique(name, "passage", (passage["id"] for passage in passages))
     rows = list(queries)
-    asked = _unique(name, "query", (text_of(where, row, "_id") for where, row in rows))
+    query_ids = _unique(name, "query", (text_of(where, row, "_id") for where, row in rows))
     relevant: dict[str, set[str]] = {}
     for where, query, passage in relevance:
-        if query not in asked:
+        if query not in query_ids:
             raise DatasetError(f"{where}: there is no query {query!r}.")
         if passage not in known:
             raise DatasetError(f"{where}: there is no passage {passage!r}.")
@@ -141,33 +141,43 @@ def build(
     by_id = {question.id: question for question in questions}
     reworded = {}
     for where, row in paraphrases:
-        of = _metadata(where, row).get("paraphrase_of")
-        if of not in asked:
-            raise DatasetError(f"{where}: metadata.paraphrase_of names no query: {of!r}.")
-        if of in by_id:
-            original = by_id[of]
-            reworded[of] = Question(
+        original_id = _metadata(where, row).get("paraphrase_of")
+        if original_id not in query_ids:
+            raise DatasetError(f"{where}: metadata.paraphrase_of names no query: {original_id!r}.")
+        if original_id in by_id:
+            original = by_id[original_id]
+            reworded[original_id] = Question(
                 text_of(where, row, "_id"),
                 text_of(where, row, "text"),
                 original.relevant,
                 original.gold,
                 original.type,
             )
-    widened = _expansions(name, expansions, asked)
-    rated = read_ratings(name, ratings, asked, known)
+    widened = _expansions(name, expansions, query_ids)
+    rated = read_ratings(name, ratings, query_ids, known)
     digest = hashlib.sha256(json.dumps([passages, [row for _, row in rows]], sort_keys=True).encode())
     digest.update(json.dumps([[q, sorted(relevant[q])] for q in sorted(relevant)]).encode())
-    digest.update(json.dumps([[of, reworded[of].text] for of in sorted(reworded)]).encode())
-    digest.update(json.dumps([[of, [[e.method, e.text] for e in widened[of]]] for of in sorted(widened)]).encode())
+    digest.update(
+        json.dumps([[original_id, reworded[original_id].text] for original_id in sorted(reworded)]).encode()
+    )
+    digest.update(
+        json.dumps(
+            [[original_id, [[e.method, e.text] for e in widened[original_id]]] for original_id in sorted(widened)]
+        ).encode()
+    )
     if rated:
-        digest.update(json.dumps([[of, [asdict(pair) for pair in rated[of]]] for of in sorted(rated)]).encode())
+        digest.update(
+            json.dumps(
+                [[original_id, [asdict(pair) for pair in rated[original_id]]] for original_id in sorted(rated)]
+            ).encode()
+        )
     return Dataset(
         name,
         tuple(passages),
         tuple(questions),
         reworded,
         digest.hexdigest()[:16],
-        {of: units for of, units in widened.items() if of in by_id},
+        {original_id: units for original_id, units in widened.items() if original_id in by_id},
         tuple(question for question in every if not question.relevant),
         rated,
     )
@@ -178,11 +188,11 @@ def cut(dataset: Dataset, limit: int | None) -> Dataset:
     if limit is None or limit >= len(dataset.questions):
         return dataset
     questions = dataset.questions[:limit]
-    kept = {passage for one in questions for passage in (*one.context, *one.relevant)}
+    passage_ids = {passage for one in questions for passage in (*one.context, *one.relevant)}
     return replace(
         dataset,
         name=f"{dataset.name}-{limit}",
-        passages=tuple(passage for passage in dataset.passages if passage["id"] in kept),
+        passages=tuple(passage for passage in dataset.passages if passage["id"] in passage_ids),
         questions=questions,
         paraphrases={one.id: dataset.paraphrases[one.id] for one in questions if one.id in dataset.paraphrases},
         fingerprint=f"{dataset.fingerprint}-{limit}",
@@ -235,22 +245,22 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
 
 
 def _context(where: str, metadata: Mapping[str, Any], known: set[str]) -> tuple[str, ...]:
-    given = metadata.get("context_ids") or []
-    if not (isinstance(given, list) and all(isinstance(one, str) for one in given)):
+    context_ids = metadata.get("context_ids") or []
+    if not (isinstance(context_ids, list) and all(isinstance(one, str) for one in context_ids)):
         raise DatasetError(f"{where}: metadata.context_ids must be a list of strings.")
-    missing = [one for one in given if one not in known]
+    missing = [one for one in context_ids if one not in known]
     if missing:
         raise DatasetError(f"{where}: metadata.context_ids names passage {missing[0]!r}, which does not exist.")
-    return tuple(dict.fromkeys(given))
+    return tuple(dict.fromkeys(context_ids))
 
 
 def _evidences(where: str, metadata: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    found = []
+    triples = []
     for fact in metadata.get("evidences") or []:
         if not (isinstance(fact, list) and len(fact) == 3 and all(isinstance(part, str) for part in fact)):
             raise DatasetError(f"{where}: a gold fact is [subject, relation, object], not {fact!r}.")
-        found.append((fact[0], fact[1], fact[2]))
-    return tuple(found)
+        triples.append((fact[0], fact[1], fact[2]))
+    return tuple(triples)
 
 
 def _answers(where: str, metadata: Mapping[str, Any]) -> tuple[str, ...]:
@@ -260,12 +270,12 @@ def _answers(where: str, metadata: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(answer for answer in answers if answer.strip()))
 
 
-def _expansions(name: str, lines: Iterable[Line], asked: set[str]) -> dict[str, tuple[Expansion, ...]]:
+def _expansions(name: str, lines: Iterable[Line], query_ids: set[str]) -> dict[str, tuple[Expansion, ...]]:
     """Query id -> its units."""
     widened: dict[str, tuple[Expansion, ...]] = {}
     for where, row in lines:
         of, units = text_of(where, row, "query_id"), row.get("units")
-        if of not in asked:
+        if of not in query_ids:
             raise DatasetError(f"{where}: query_id names no query: {of!r}.")
         if of in widened:
             raise DatasetError(f"{name}: query {of!r} is expanded twice.")
@@ -294,10 +304,10 @@ def _metadata(where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
     return metadata
 
 
-def _unique(name: str, what: str, ids: Iterable[str]) -> set[str]:
+def _unique(name: str, kind: str, ids: Iterable[str]) -> set[str]:
     seen: set[str] = set()
     for identity in ids:
         if identity in seen:
-            raise DatasetError(f"{name}: {what} {identity!r} comes twice.")
+            raise DatasetError(f"{name}: {kind} {identity!r} comes twice.")
         seen.add(identity)
     return seen

@@ -34,10 +34,10 @@ def existing(folder: Path, name: str) -> Path:
     Raises:
         DatasetError: there is none.
     """
-    found = find(folder, name)
-    if found is None:
+    path = find(folder, name)
+    if path is None:
         raise DatasetError(f"{folder}: there is no {name} or {name}.gz.")
-    return found
+    return path
 
 
 def _lines(path: Path) -> list[str]:

@@ -46,8 +46,8 @@ def hops(where: str, metadata: Mapping[str, Any]) -> tuple[ReasoningHop, ...]:
     steps, triples = metadata.get("steps") or [], metadata.get("evidences") or []
     if not (isinstance(steps, list) and isinstance(triples, list)):
         raise DatasetError(f"{where}: metadata.steps and metadata.evidences must be lists.")
-    given = tuple(_step(where, at, step) for at, step in enumerate(steps))
-    return given or _chained(_triple(where, one) for one in triples)
+    steps_given = tuple(_step(where, at, step) for at, step in enumerate(steps))
+    return steps_given or _chained(_triple(where, one) for one in triples)
 
 
 def filled(text: str, answers: Mapping[int, str]) -> str:

@@ -122,7 +122,9 @@ def expand(run: Run) -> list[Phase]:
     asked = [*dataset.questions, *reworded]
     phases = []
     by_base = {retriever: base(run, retriever, asked) for retriever in options.retrievers}
-    told = {expand_table.arm(retriever): _base_words(run, retriever, pool) for retriever in options.retrievers}
+    base_answers = {
+        expand_table.arm(retriever): _base_words(run, retriever, pool) for retriever in options.retrievers
+    }
     at_once = {
         (retriever, method): _widened(run, retriever, method, pool, units[method])
         for method in methods
@@ -133,7 +135,7 @@ def expand(run: Run) -> list[Phase]:
         adapted = {question.id for question in of_split.adapted}
         groups[expand_table.KEPT] = [question for question in pool if question.id not in adapted]
         found: dict[str, ArmResult] = {
-            expand_table.arm(retriever): ArmResult(0, rows, told[expand_table.arm(retriever)])
+            expand_table.arm(retriever): ArmResult(0, rows, base_answers[expand_table.arm(retriever)])
             for retriever, rows in by_base.items()
         }
         for method in methods:
@@ -155,7 +157,7 @@ def _learned(
     method: str,
     adapted: Sequence[Question],
     pool: Sequence[Question],
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     units: Mapping[str, Widened],
     seed: int,
 ) -> dict[str, ArmResult]:
@@ -163,7 +165,7 @@ def _learned(
     way: Way = "published" if run.options.profile == "paper" else "supported"
     store = store_of(
         run,
-        asked,
+        questions,
         variation=VARIATIONS[way].parameters(),
         episodes=PROFILES[way],
         adapted=sorted(question.id for question in adapted),
@@ -171,30 +173,30 @@ def _learned(
         pool=[question.id for question in pool],
     )
     wording = _wording_store(run, pool, units, way=way, adapted=sorted(question.id for question in adapted))
-    wanted = {expand_table.EVOLVED: asked, expand_table.BOTH: pool}
+    questions_by_arm = {expand_table.EVOLVED: questions, expand_table.BOTH: pool}
     arms = [
         (retriever, how, expand_table.arm(retriever, method, how))
         for retriever in run.options.retrievers
-        for how in wanted
+        for how in questions_by_arm
     ]
-    kept = {name: store.get(name, ASKED, 1, seed) for _, _, name in arms}
+    finished = {name: store.get(name, ASKED, 1, seed) for _, _, name in arms}
     answered = (
         {name: expand_answers.kept(wording, name, 1, seed) for _, _, name in arms} if run.options.answered else {}
     )
-    if not (all(kept.values()) and all(answered.values())):
+    if not (all(finished.values()) and all(answered.values())):
         sent = {of: one.units for of, one in units.items()}
         teach(run, way, VARIATIONS[way], adapted, f"{method}, seed {seed}: verdicts", sent)
-    found = {}
+    results = {}
     for retriever, how, name in arms:
-        phase, of_arm = kept[name], units if how == expand_table.BOTH else {}
+        phase, of_arm = finished[name], units if how == expand_table.BOTH else {}
         if phase is None:
-            seen = _ask(run, f"{name}, seed {seed}", retriever, wanted[how], of_arm, "read")
-            phase = Phase(name, ASKED, 1, seed, seen)
+            observations = _ask(run, f"{name}, seed {seed}", retriever, questions_by_arm[how], of_arm, "read")
+            phase = Phase(name, ASKED, 1, seed, observations)
             store.put(phase)
         asking = arm_of(run, retriever, "read")
         marks = expand_answers.words(run, (wording, name, 1, seed), pool, asking, partial(_sent, of_arm))
-        found[name] = ArmResult(1, by_id(phase), marks)
-    return found
+        results[name] = ArmResult(1, by_id(phase), marks)
+    return results
 
 
 def _widened(
@@ -238,8 +240,10 @@ def _ask(
 ) -> tuple[QuestionScores, ...]:
     """Ask with the units there are; making them counts as part of the query."""
     asking = arm_of(run, retriever, memory)
-    seen = measure(run, label, questions, lambda one: run.harness.ask(one, asking, expansions=_sent(units, one))[1])
-    return tuple(_priced(row, units[row.id].spent) if row.id in units else row for row in score(seen))
+    observations = measure(
+        run, label, questions, lambda one: run.harness.ask(one, asking, expansions=_sent(units, one))[1]
+    )
+    return tuple(_priced(row, units[row.id].spent) if row.id in units else row for row in score(observations))
 
 
 def _priced(row: QuestionScores, spent: Mapping[str, float]) -> QuestionScores:

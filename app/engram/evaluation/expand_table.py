@@ -45,12 +45,12 @@ def headings(metric: str) -> list[str]:
 
 def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     """How many questions the groups have, then each arm's figures, empty where a group was not asked so."""
-    found = {(line.arm, line.group): line for line in lines}
+    lines_by_arm = {(line.arm, line.group): line for line in lines}
     arms = list(dict.fromkeys(line.arm for line in lines))
     counts = [max((line.questions for line in lines if line.group == group), default=0) for group in GROUPS]
     figures = []
     for name in arms:
-        values = [found.get((name, group)) for group in GROUPS]
+        values = [lines_by_arm.get((name, group)) for group in GROUPS]
         figures.append([name, *("" if line is None else cell(line.values, metric) for line in values)])
     return [["questions", *(str(count) if count else "" for count in counts)], *figures]
 
@@ -67,11 +67,14 @@ def cost_rows(lines: Sequence[TableLine]) -> list[list[str]]:
 
 def answers(lines: Sequence[TableLine]) -> list[Grid]:
     """What answers in words were worth by each arm, a table for each group that has some."""
-    found = []
+    tables = []
     for group in SENDING:
-        told = [line for line in lines if line.group == group and MARKS[0] in line.values]
-        if told:
+        marked_lines = [line for line in lines if line.group == group and MARKS[0] in line.values]
+        if marked_lines:
             headings = [f"{group}: answers", "n", *(HEADINGS[name] for name in MARKS)]
-            cells = [[line.arm, str(line.questions), *(cell(line.values, name) for name in MARKS)] for line in told]
-            found.append(Grid(headings, cells))
-    return found
+            cells = [
+                [line.arm, str(line.questions), *(cell(line.values, name) for name in MARKS)]
+                for line in marked_lines
+            ]
+            tables.append(Grid(headings, cells))
+    return tables

@@ -77,9 +77,9 @@ def published(file: Path = FILE) -> Sequence[Expected]:
     ]
 
 
-def _options(given: Mapping[str, Any]) -> Options:
+def _options(option_values: Mapping[str, Any]) -> Options:
     """A list of TOML is a tuple here."""
     plain: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in option_values.items()
     }
     return Options(**plain)

@@ -91,9 +91,9 @@ def gold_facts(folder: Path, dataset: Dataset, limit: int | None = None) -> list
     return facts
 
 
-def read_corpus(dataset: Dataset, language: Language, wanted: Iterable[str] | None = None) -> ExtractedCorpus:
+def read_corpus(dataset: Dataset, language: Language, passage_ids: Iterable[str] | None = None) -> ExtractedCorpus:
     """Analyse the passages, and say what they say; all of them, or those whose ids are wanted."""
-    chosen = None if wanted is None else set(wanted)
+    chosen = None if passage_ids is None else set(passage_ids)
     bodies = [body for body in dataset.passages if chosen is None or body["id"] in chosen]
     texts = [
         PassageText(body["title"], body["text"], tuple(body["sentences"]) if body["sentences"] else None)
@@ -165,23 +165,23 @@ def nearest_relation(predicates: Iterable[str], relations: Sequence[str], embedd
 def recall(gold: Sequence[GoldFact], facts: Facts, embedder: Embedder) -> dict[str, Any]:
     """Shares of the gold facts that were found: subject and object, strictly, and with the right relation."""
     relations = sorted({fact.relation for fact in gold})
-    found = [found_by(fact, facts) for fact in gold]
-    nearest = nearest_relation((f.predicate for some in found for f in some), relations, embedder)
+    matches = [found_by(fact, facts) for fact in gold]
+    nearest = nearest_relation((f.predicate for some in matches for f in some), relations, embedder)
     right = [
-        any(nearest[f.predicate] == fact.relation for f in some) for fact, some in zip(gold, found, strict=True)
+        any(nearest[f.predicate] == fact.relation for f in some) for fact, some in zip(gold, matches, strict=True)
     ]
     strict = [bool(found_by(fact, facts, strictly=True)) for fact in gold]
-    asked = Counter(fact.relation for fact in gold)
-    pairs = Counter(fact.relation for fact, some in zip(gold, found, strict=True) if some)
+    gold_counts = Counter(fact.relation for fact in gold)
+    pairs = Counter(fact.relation for fact, some in zip(gold, matches, strict=True) if some)
     named = Counter(fact.relation for fact, is_right in zip(gold, right, strict=True) if is_right)
     return {
         "gold": len(gold),
-        "pair": sum(map(bool, found)) / len(gold),
+        "pair": sum(map(bool, matches)) / len(gold),
         "pair_strict": sum(strict) / len(gold),
         "relation": sum(right) / len(gold),
         "by_relation": {
             relation: {"gold": count, "pair": pairs[relation], "relation": named[relation]}
-            for relation, count in asked.most_common()
+            for relation, count in gold_counts.most_common()
         },
     }
 
@@ -231,7 +231,7 @@ def functional(facts: Facts) -> dict[str, dict[str, Any]]:
             thing = _thing(fact, (holding.object for holding in held))
             held.append(ObjectPeriod(thing, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
     beliefs = learn((predicate, held) for (_, predicate), held in said.items())
-    shown = [
+    rows_shown = [
         (name, belief) for name, belief in beliefs.items() if belief.single + belief.several >= FEWEST_SUBJECTS
     ]
     return {
@@ -241,7 +241,7 @@ def functional(facts: Facts) -> dict[str, dict[str, Any]]:
             "lower": belief.lower,
             "functional": belief.is_functional,
         }
-        for name, belief in sorted(shown, key=lambda pair: -pair[1].lower)
+        for name, belief in sorted(rows_shown, key=lambda pair: -pair[1].lower)
     }
 
 
@@ -278,7 +278,7 @@ def measure(
     }
 
 
-def _thing(fact: Triple, others: Iterable[Hashable]) -> Hashable:
+def _thing(fact: Triple, other_objects: Iterable[Hashable]) -> Hashable:
     """What an object is, however it is written: a country, a year, or an earlier one whose name agrees with it."""
     country = country_of(fact.object)
     if country is not None:
@@ -289,4 +289,4 @@ def _thing(fact: Triple, others: Iterable[Hashable]) -> Hashable:
     key = normalise_entity(fact.object)
     if fact.kind != "entity":
         return key
-    return next((other for other in others if isinstance(other, str) and agree(key, other)), key)
+    return next((other for other in other_objects if isinstance(other, str) and agree(key, other)), key)

@@ -75,7 +75,7 @@ def told_by(language: Language, passages: Sequence[Mapping[str, Any]]) -> dict[s
 
 def features(
     named: frozenset[str],
-    asked: Sequence[frozenset[str]],
+    asked_terms: Sequence[frozenset[str]],
     candidates: Sequence[Sequence[ComparableFact]],
     pool: Mapping[int, float],
 ) -> NDArray[np.float64]:
@@ -83,19 +83,21 @@ def features(
 
     Args:
         named: what the question names.
-        asked: of each thing that it asks for, the terms that relations say it by.
+        asked_terms: of each thing that it asks for, the terms that relations say it by.
         candidates: the facts of each, (n,).
         pool: place of a likely candidate -> how likely, in [0, 1].
     """
-    many = max(len(asked), 1)
-    speaks = [[sum(not one.isdisjoint(fact.terms) for one in asked) / many for fact in told] for told in candidates]
-    found = np.zeros((len(candidates), len(FEATURES)))
+    many = max(len(asked_terms), 1)
+    speaks = [
+        [sum(not one.isdisjoint(fact.terms) for one in asked_terms) / many for fact in told] for told in candidates
+    ]
+    values = np.zeros((len(candidates), len(FEATURES)))
     for place, (told, shares) in enumerate(zip(candidates, speaks, strict=True)):
         for fact, share in zip(told, shares, strict=True):
             here = {fact.subject, fact.object} & named
-            found[place, 0] = max(found[place, 0], float(len(here) == 2))
-            found[place, 1] = max(found[place, 1], share if here else 0.0)
-            found[place, 2] = max(found[place, 2], share)
+            values[place, 0] = max(values[place, 0], float(len(here) == 2))
+            values[place, 1] = max(values[place, 1], share if here else 0.0)
+            values[place, 2] = max(values[place, 2], share)
     for member, likely in pool.items():
         leads: dict[str, float] = {}
         for fact, share in zip(candidates[member], speaks[member], strict=True):
@@ -107,8 +109,8 @@ def features(
                 for fact, share in zip(told, shares, strict=True):
                     for end in {fact.subject, fact.object} & leads.keys():
                         step = likely * np.array([1.0, share, min(1.0, many * share * leads[end])])
-                        found[place, 3:] = np.maximum(found[place, 3:], step)
-    return found
+                        values[place, 3:] = np.maximum(values[place, 3:], step)
+    return values
 
 
 def judged(
@@ -119,7 +121,7 @@ def judged(
     Args:
         first: weights of the first look, which says what is likely, (len(FIRST_LOOK),).
     """
-    told = told_by(language, dataset.passages)
+    facts_by_passage = told_by(language, dataset.passages)
     rows = []
     for question in dataset.questions:
         names, ranked = harness.services.retrieve.features(
@@ -132,9 +134,12 @@ def judged(
         (sentences,) = language.analyse_passages([PassageText(None, question.text)])
         named = frozenset(normalise_entity(name) for sentence in sentences for name in sentence.entities)
         words = [word for word in question.text.split() if normalise_entity(word) not in " ".join(named).split()]
-        asked = asked_terms(word.strip("?,.'\"") for word in words)
+        question_terms = asked_terms(word.strip("?,.'\"") for word in words)
         facts = features(
-            named, asked, [told[name] for name in names], {member: float(likely[member]) for member in members}
+            named,
+            question_terms,
+            [facts_by_passage[name] for name in names],
+            {member: float(likely[member]) for member in members},
         )
         supported = np.array([name in question.relevant for name in names], dtype=bool)
         rows.append(JudgedQuestion(np.hstack([ranked, facts]), supported))
@@ -158,32 +163,34 @@ def compare(
     ]
     size = read[0][0].features.shape[1] - len(FEATURES)
     bare = [[JudgedQuestion(one.features[:, :size], one.supported) for one in rows] for rows in read]
-    found = []
+    comparisons = []
     for place, (_, dataset) in enumerate(corpora):
         without, with_facts = (
             fit([*rows[:place], *rows[place + 1 :]], RIDGE, VERDICTS).mean for rows in (bare, read)
         )
-        wanted = [len(question.relevant) for question in dataset.questions]
-        found.append(
+        relevant_counts = [len(question.relevant) for question in dataset.questions]
+        comparisons.append(
             Compared(
                 dataset.name,
-                len(wanted),
-                shares(bare[place], wanted, without),
-                shares(read[place], wanted, with_facts),
+                len(relevant_counts),
+                shares(bare[place], relevant_counts, without),
+                shares(read[place], relevant_counts, with_facts),
                 dict(zip(FEATURES, with_facts[size:].tolist(), strict=True)),
             )
         )
-    return found
+    return comparisons
 
 
-def shares(rows: Sequence[JudgedQuestion], wanted: Sequence[int], weights: NDArray[np.float64]) -> list[float]:
+def shares(
+    rows: Sequence[JudgedQuestion], relevant_counts: Sequence[int], weights: NDArray[np.float64]
+) -> list[float]:
     """Mean recall at each of ``CUTS``, and the share of questions that have all at the last, by a weighted sum.
 
     Of equals the earlier candidate comes first.
     """
     sums = np.zeros(len(CUTS) + 1)
-    for one, count in zip(rows, wanted, strict=True):
+    for one, count in zip(rows, relevant_counts, strict=True):
         order = np.argsort(-(one.features @ weights), kind="stable")
-        found = [int(one.supported[order[:cut]].sum()) for cut in CUTS]
-        sums += [*(many / count for many in found), float(found[-1] == count)]
+        hit_counts = [int(one.supported[order[:cut]].sum()) for cut in CUTS]
+        sums += [*(many / count for many in hit_counts), float(hit_counts[-1] == count)]
     return [float(total) / max(len(rows), 1) for total in sums]

@@ -37,14 +37,14 @@ class FactsReport:
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Headings and rows."""
         if self.chains is not None:
-            found = self.chains
+            chain_figures = self.chains
             heads = ["L", *(f"chains in the first {k}" for k in DEPTHS), "links returned", "links known"]
             body = [
                 [
                     str(edges),
-                    *(f"{found.hits[edges, depth]:.3f}" for depth in DEPTHS),
-                    f"{found.links[edges]:.3f}",
-                    f"{found.known:.3f}",
+                    *(f"{chain_figures.hits[edges, depth]:.3f}" for depth in DEPTHS),
+                    f"{chain_figures.links[edges]:.3f}",
+                    f"{chain_figures.known:.3f}",
                 ]
                 for edges in EDGES
             ]
@@ -60,10 +60,11 @@ class FactsReport:
         """What the table does not say."""
         if self.chains is None:
             return "Shares of questions; stale: answered by an earlier holder; bridges: periods still reachable."
-        found = self.chains
+        chain_figures = self.chains
         return (
-            f"{found.questions} questions, {found.chains} chains, {found.facts} statements. Facts that hold all "
-            f"the evidence take {found.tokens:.1%} of the tokens of the gold passages."
+            f"{chain_figures.questions} questions, {chain_figures.chains} chains, {chain_figures.facts} statements. "
+            "Facts that hold all "
+            f"the evidence take {chain_figures.tokens:.1%} of the tokens of the gold passages."
         )
 
     def table(self) -> Table:
@@ -85,9 +86,9 @@ class FactsReport:
     def as_json(self) -> list[dict[str, Any]]:
         """One object per row, for programs."""
         if self.chains is not None:
-            found = asdict(self.chains)
+            document = asdict(self.chains)
             hits = {f"L{edges} k{depth}": value for (edges, depth), value in self.chains.hits.items()}
-            return [found | {"hits": hits}]
+            return [document | {"hits": hits}]
         return [asdict(row) for row in self.revised]
 
     def write(self, folder: Path, slug: str) -> Path:
@@ -115,16 +116,16 @@ def facts(services: EvaluatedServices, dataset: Dataset, options: Options, begin
     reception = services.ingest.receive(services.access.opening(name))
     reception.add([], [])  # makes the collection
     scope = services.access.scope(name)
-    found: Chains | None = None
+    chain_figures: Chains | None = None
     revised: tuple[Revised, ...] = ()
     try:
         if gold:
             stated = chains.learn(services, scope, chosen, begin("state facts", len(chosen.passages)))
             step = begin("ask for chains", sum(bool(question.evidences) for question in chosen.questions))
-            found = chains.chains(services, scope, chosen, stated, step)
+            chain_figures = chains.chains(services, scope, chosen, stated, step)
         else:
             step = begin("streams", len(revision_measure.RATES) * len(options.seeds))
             revised = tuple(revision_measure.revision(services, scope, chosen, options.seeds, step))
     finally:
         services.ingest.delete_collection(scope)
-    return FactsReport(dataset.name, options.command(dataset.name), found, revised)
+    return FactsReport(dataset.name, options.command(dataset.name), chain_figures, revised)

@@ -61,8 +61,8 @@ class Phases:
     def get_trajectories(self, arm: str, seed: int) -> Trajectories | None:
         """What was kept of the memories of a run; a file that cannot be read counts as none."""
         try:
-            kept = json.loads(self._path(arm, "trajectories", None, seed).read_text(encoding="utf-8"))
-            return Trajectories.from_json(kept["trajectories"])
+            document = json.loads(self._path(arm, "trajectories", None, seed).read_text(encoding="utf-8"))
+            return Trajectories.from_json(document["trajectories"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

@@ -60,11 +60,11 @@ def split(dataset: Dataset, limit: int | None, seed: int) -> RaterSplit:
     order = draw.sample(rated, len(rated))[:limit]
     held = {question.id: draw.randrange(_raters(dataset.ratings[question.id])) for question in order}
     half = len(order) // 2
-    rest = [question for question in dataset.questions if question.id not in dataset.ratings]
+    unrated = [question for question in dataset.questions if question.id not in dataset.ratings]
     return RaterSplit(
         tuple((question, held[question.id]) for question in order[:half]),
         tuple(order[half:]),
-        tuple(rest if limit is None else draw.sample(rest, min(limit, len(rest)))),
+        tuple(unrated if limit is None else draw.sample(unrated, min(limit, len(unrated)))),
     )
 
 
@@ -85,8 +85,8 @@ def _measured(
     run: Run, parts: RaterSplit, store: Phases, arm: str, turn: int, seed: int, rule: Variation | None
 ) -> Mapping[str, tuple[QuestionScores, ...]]:
     """All questions in one state of the memory: group -> rows."""
-    found = {group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED, ratings_table.OTHERS)}
-    if not all(found.values()):
+    finished = {group: store.get(arm, group, turn, seed) for group in (ratings_table.RATED, ratings_table.OTHERS)}
+    if not all(finished.values()):
         harness = run.harness
         if rule is not None:
             harness = harness_of(run, replace(rule, frozen=frozenset(run.options.freeze)))
@@ -95,17 +95,17 @@ def _measured(
         asking = QueryArm(run.options.profile, "read", run.options.sufficiency)
         if rule is not None:
             _teach(run, harness, parts, asking, f"{label}: ratings", seed)
-        asked = {
+        questions_by_group = {
             ratings_table.RATED: [*(q for q, _ in parts.taught), *parts.untaught],
             ratings_table.OTHERS: parts.others,
         }
-        for group, questions in asked.items():
-            if found[group] is None:
-                seen = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, asking)[1])
-                rows = score(seen) if group == ratings_table.OTHERS else _judged(run.dataset, parts, seen)
-                found[group] = phase = Phase(arm, group, turn, seed, tuple(rows))
+        for group, questions in questions_by_group.items():
+            if finished[group] is None:
+                results = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, asking)[1])
+                rows = score(results) if group == ratings_table.OTHERS else _judged(run.dataset, parts, results)
+                finished[group] = phase = Phase(arm, group, turn, seed, tuple(rows))
                 store.put(phase)
-    return {group: phase.rows for group, phase in found.items() if phase}
+    return {group: phase.rows for group, phase in finished.items() if phase}
 
 
 def _teach(run: Run, harness: Harness, parts: RaterSplit, arm: QueryArm, label: str, seed: int) -> None:
@@ -116,8 +116,8 @@ def _teach(run: Run, harness: Harness, parts: RaterSplit, arm: QueryArm, label: 
     for question, held in order.sample(parts.taught, len(parts.taught)):
         answer, _ = harness.ask(question, arm)
         pairs = run.dataset.ratings[question.id]
-        heard = [at for at in range(max(len(pair.words) for pair in pairs)) if at != held]
-        for rater in order.sample(heard, len(heard)):
+        raters = [at for at in range(max(len(pair.words) for pair in pairs)) if at != held]
+        for rater in order.sample(raters, len(raters)):
             for pair in pairs:
                 if rater < len(pair.words):
                     harness.give(question, _verdict(harness, answer.query_id, pair, rater, passages))
@@ -139,14 +139,14 @@ def _verdict(harness: Harness, query_id: UUID, pair: Rated, rater: int, passages
     )
 
 
-def _judged(dataset: Dataset, parts: RaterSplit, seen: Sequence[QuestionResult]) -> list[QuestionScores]:
+def _judged(dataset: Dataset, parts: RaterSplit, results: Sequence[QuestionResult]) -> list[QuestionScores]:
     """Rated questions by what people who were not heard say of the ranking.
 
     Left out are those of which they found everything bad: no order of these is better than another.
     """
     held = {question.id: rater for question, rater in parts.taught}
     rows = []
-    for one in seen:
+    for one in results:
         question = one.question
         gains = {
             pair.passage_id: mean_value(_unheard(pair.words, held.get(question.id)))
@@ -174,21 +174,21 @@ def _grouped(
 ) -> list[tuple[str, tuple[QuestionScores, ...]]]:
     """Group -> its rows: taught and untaught, whole and by whether raters agree, and everything else."""
     rated = {row.id: row for row in rows[ratings_table.RATED]}
-    found = []
+    groups = []
     for name, questions in (
         (ratings_table.TAUGHT, [question for question, _ in parts.taught]),
         (ratings_table.UNTAUGHT, parts.untaught),
     ):
-        there = [question.id for question in questions if question.id in rated]
-        agree = {key for key in there if agreed(run.dataset.ratings[key])}
+        rated_ids = [question.id for question in questions if question.id in rated]
+        agree = {key for key in rated_ids if agreed(run.dataset.ratings[key])}
         for group, keys in (
-            (name, there),
-            (ratings_table.agreeing(name), [key for key in there if key in agree]),
-            (ratings_table.disagreeing(name), [key for key in there if key not in agree]),
+            (name, rated_ids),
+            (ratings_table.agreeing(name), [key for key in rated_ids if key in agree]),
+            (ratings_table.disagreeing(name), [key for key in rated_ids if key not in agree]),
         ):
-            found.append((group, tuple(rated[key] for key in keys)))
-    found.append((ratings_table.OTHERS, rows[ratings_table.OTHERS]))
-    return [(group, of) for group, of in found if of]
+            groups.append((group, tuple(rated[key] for key in keys)))
+    groups.append((ratings_table.OTHERS, rows[ratings_table.OTHERS]))
+    return [(group, of) for group, of in groups if of]
 
 
 def _store(run: Run, parts: RaterSplit, rule: Variation | None = None) -> Phases:

@@ -134,14 +134,14 @@ def _flood(
         step()
 
 
-def _keep(run: Run, store: Phases, name: str, seed: int, seen: Trajectories | None) -> None:
+def _keep(run: Run, store: Phases, name: str, seed: int, trajectories: Trajectories | None) -> None:
     """Keep the memories that were followed, of an earlier and longer run if there was one, and show the first."""
-    kept = store.get_trajectories(name, seed)
-    if seen is not None and (kept is None or seen.turns >= kept.turns):
-        store.put_trajectories(name, seed, seen)
-        kept = seen
-    if run.trajectories is None and kept is not None:
-        run.trajectories = kept.until(run.options.turns)
+    stored = store.get_trajectories(name, seed)
+    if trajectories is not None and (stored is None or trajectories.turns >= stored.turns):
+        store.put_trajectories(name, seed, trajectories)
+        stored = trajectories
+    if run.trajectories is None and stored is not None:
+        run.trajectories = stored.until(run.options.turns)
 
 
 def _present(phase: Phase | None) -> Phase:

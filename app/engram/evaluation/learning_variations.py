@@ -122,29 +122,29 @@ class FlippingJudge:
         self._seed = seed
 
     def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
     ) -> Verdict | None:
         """The verdict, or None where the other judge has none."""
-        verdict = self._judge.verdict(scope, query_id, question, shown)
+        verdict = self._judge.verdict(scope, query_id, question, sentences)
         honest = random.Random(f"{self._seed}/{question.id}").random() >= self._share  # noqa: S311 - repeatable, not secret
         if verdict is None or honest:
             return verdict
         if verdict.supporting_passages:
-            return _opposite(verdict, shown)
+            return _opposite(verdict, sentences)
         helped = {named.sentence_id for named in verdict.supporting}
         wrong = [
             NamedSentence(s.sentence_id)
-            for s in shown
+            for s in sentences
             if s.selected and s.sentence_id not in helped and not any(same(gold, s.place) for gold in question.gold)
         ]
         return replace(verdict, supporting=wrong, rejected=verdict.supporting)
 
 
-def _opposite(verdict: Verdict, shown: Sequence[ShownSentence]) -> Verdict:
+def _opposite(verdict: Verdict, sentences: Sequence[ShownSentence]) -> Verdict:
     """Of a verdict by passages: whatever else was selected helped, and nothing that was shown of these did."""
     helped = set(verdict.supporting_passages)
-    wrong = {s.passage_id for s in shown if s.selected and s.passage_id not in helped}
-    rejected = [NamedSentence(s.sentence_id) for s in shown if s.passage_id in helped]
+    wrong = {s.passage_id for s in sentences if s.selected and s.passage_id not in helped}
+    rejected = [NamedSentence(s.sentence_id) for s in sentences if s.passage_id in helped]
     return replace(verdict, supporting_passages=sorted(wrong), rejected=rejected)
 
 
@@ -155,8 +155,8 @@ class HostileJudge:
         self._opposite = FlippingJudge(judge, 1.0, "")
 
     def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
     ) -> Verdict | None:
         """The verdict, or None where the other judge has none."""
-        verdict = self._opposite.verdict(scope, query_id, question, shown)
+        verdict = self._opposite.verdict(scope, query_id, question, sentences)
         return None if verdict is None else replace(verdict, judge="hostile")

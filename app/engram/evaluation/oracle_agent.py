@@ -50,15 +50,15 @@ def spoiled(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], dra
 
 
 def _offered(memory: str) -> list[Act]:
-    said = _OFFERED.search(memory)
-    return [name for name, tag in TAGS.items() if said is not None and f"<{tag}>" in said[1]]
+    match = _OFFERED.search(memory)
+    return [name for name, tag in TAGS.items() if match is not None and f"<{tag}>" in match[1]]
 
 
 def _gold(case: Case, document: str) -> str:
     """The gold sentences of a document, in its order."""
     text = " ".join(document.split())
-    found = {sentence for sentence in case.support.union(*case.gold) if sentence in text}
-    return " ".join(sorted(found, key=text.index))
+    gold_sentences = {sentence for sentence in case.support.union(*case.gold) if sentence in text}
+    return " ".join(sorted(gold_sentences, key=text.index))
 
 
 def _told(case: Case, memory: str) -> bool:

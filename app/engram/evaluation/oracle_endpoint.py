@@ -116,10 +116,14 @@ def _support(knowledge: Knowledge, parts: Parts) -> Fields:
 
 
 def _answer(knowledge: Knowledge, parts: Parts) -> Fields:
-    told = knowledge.told(parts["question"], lines(parts))
-    if told is None:
+    known_answer = knowledge.told(parts["question"], lines(parts))
+    if known_answer is None:
         return {"answer": "", "cited": [], "sufficient": False}
-    return {"answer": told, "cited": knowledge.supporting(parts["question"], lines(parts)), "sufficient": True}
+    return {
+        "answer": known_answer,
+        "cited": knowledge.supporting(parts["question"], lines(parts)),
+        "sufficient": True,
+    }
 
 
 def _grade(knowledge: Knowledge, parts: Parts) -> Fields:

@@ -43,21 +43,21 @@ class Case:
 
     def known(self, lines: Iterable[str]) -> list[bool]:
         """Of each hop, whether these sentences tell its answer, and those of the hops that it starts from."""
-        there = list(lines)
+        texts = list(lines)
         told: list[bool] = []
         for hop, gold in zip(self.hops, self.gold, strict=True):
-            stated = any(says(line, one) for one in gold for line in there)
+            stated = any(says(line, one) for one in gold for line in texts)
             told.append(stated and all(told[before] for before in hop.after))
         return told
 
-    def answers(self, told: Sequence[bool]) -> dict[int, str]:
+    def answers(self, is_known: Sequence[bool]) -> dict[int, str]:
         """Place of a hop -> its answer, of those that are told."""
-        return {at: hop.answer for at, (hop, known) in enumerate(zip(self.hops, told, strict=True)) if known}
+        return {at: hop.answer for at, (hop, known) in enumerate(zip(self.hops, is_known, strict=True)) if known}
 
-    def next_hop(self, told: Sequence[bool]) -> int | None:
+    def next_hop(self, is_known: Sequence[bool]) -> int | None:
         """The first hop that can be asked and is not answered; None where nothing is left to ask."""
         for at, hop in enumerate(self.hops):
-            if not told[at] and all(told[before] for before in hop.after):
+            if not is_known[at] and all(is_known[before] for before in hop.after):
                 return at
         return None
 

@@ -24,11 +24,11 @@ def lines(parts: Parts) -> dict[int, str]:
 
 def _told(case: Case, parts: Parts, known: bool = True) -> list[bool]:
     """Of each hop, whether the evidence, or if ``known`` a note, tells its answer and those that it starts from."""
-    shown = list(lines(parts).values())
+    evidence = list(lines(parts).values())
     notes = _listed(parts, "notes") if known else []
     told: list[bool] = []
     for hop, asked, gold in zip(case.hops, case.asked, case.gold, strict=True):
-        stated = any(says(line, one) for one in gold for line in shown)
+        stated = any(says(line, one) for one in gold for line in evidence)
         noted = any(asked in note and hop.answer in note for note in notes)
         told.append((stated or noted) and all(told[before] for before in hop.after))
     return told
@@ -45,9 +45,11 @@ def _case(knowledge: Knowledge, parts: Parts) -> Case:
     return case
 
 
-def _open(case: Case, told: Sequence[bool], tried: Collection[str]) -> str | None:
+def _open(case: Case, is_known: Sequence[bool], tried: Collection[str]) -> str | None:
     """The first hop to ask that was not asked, or one that was, in other words; None if all is told."""
-    unknown = [at for at, hop in enumerate(case.hops) if not told[at] and all(told[before] for before in hop.after)]
+    unknown = [
+        at for at, hop in enumerate(case.hops) if not is_known[at] and all(is_known[before] for before in hop.after)
+    ]
     if not unknown:
         return None
     fresh = [at for at in unknown if case.asked[at] not in tried]
@@ -77,13 +79,13 @@ def _split(knowledge: Knowledge, parts: Parts) -> Fields:
 
 def _gaps(knowledge: Knowledge, parts: Parts) -> Fields:
     case, shown = _case(knowledge, parts), lines(parts)
-    told = _told(case, parts, known=False)
+    is_known = _told(case, parts, known=False)
     settled = [
         {"mark": f"?{at + 1}", "value": hop.answer, "cited": knowledge.supporting(case.asked[at], shown)}
         for at, hop in enumerate(case.hops)
-        if told[at]
+        if is_known[at]
     ]
-    query = _open(case, told, ())
+    query = _open(case, is_known, ())
     return {"settled": settled, "sufficient": query is None, "query": query or ""}
 
 
@@ -117,40 +119,40 @@ def _queries(knowledge: Knowledge, parts: Parts) -> Fields:
 def _consolidate(knowledge: Knowledge, parts: Parts) -> Fields:
     """The last hop that the evidence tells, if no note has it."""
     case, shown = _case(knowledge, parts), lines(parts)
-    told = _told(case, parts, known=False)
-    for at in reversed(range(len(told))):
-        said = f"{case.asked[at]} {case.hops[at].answer}"
-        if told[at] and said not in parts["notes"]:
-            return {"conclusion": said, "cited": knowledge.supporting(case.asked[at], shown)}
+    is_known = _told(case, parts, known=False)
+    for at in reversed(range(len(is_known))):
+        finding = f"{case.asked[at]} {case.hops[at].answer}"
+        if is_known[at] and finding not in parts["notes"]:
+            return {"conclusion": finding, "cited": knowledge.supporting(case.asked[at], shown)}
     return {"conclusion": "", "cited": []}
 
 
 def _refine(knowledge: Knowledge, parts: Parts) -> Fields:
-    told = knowledge.told(parts["question"], lines(parts))
-    if told is None:
+    known_answer = knowledge.told(parts["question"], lines(parts))
+    if known_answer is None:
         return {"verdict": "unsupported", "answer": "", "cited": []}
-    same = answer_marking.exact(parts["proposed_answer"], [told])
+    is_equal = answer_marking.exact(parts["proposed_answer"], [known_answer])
     cited = knowledge.supporting(parts["question"], lines(parts))
-    return {"verdict": "correct" if same else "incorrect", "answer": told, "cited": cited}
+    return {"verdict": "correct" if is_equal else "incorrect", "answer": known_answer, "cited": cited}
 
 
 def _redirect(knowledge: Knowledge, parts: Parts) -> Fields:
-    found = knowledge.hop(parts["question"])
-    return {"reworded": parts["question"] if found is None else found[0].reworded[found[1]]}
+    hop = knowledge.hop(parts["question"])
+    return {"reworded": parts["question"] if hop is None else hop[0].reworded[hop[1]]}
 
 
 def _rate(knowledge: Knowledge, parts: Parts) -> Fields:
-    told = knowledge.told(parts["question"], lines(parts))
-    right = told is not None and answer_marking.exact(parts["proposed_answer"], [told])
+    known_answer = knowledge.told(parts["question"], lines(parts))
+    right = known_answer is not None and answer_marking.exact(parts["proposed_answer"], [known_answer])
     return {"rating": HIGHEST_RATING if right else LOW}
 
 
 def _grade_step(knowledge: Knowledge, parts: Parts) -> Fields:
     shown, step = lines(parts), parts["step_question"]
-    told = knowledge.told(step, shown)
-    right = told is not None and bool(answer_marking.exact(parts["step_answer"], [told]))
-    given = (bool(knowledge.supporting(step, shown)), told is not None, right, right)
-    return {name: GRADES[-1] if good else GRADES[0] for name, good in zip(PATH, given, strict=True)}
+    known_answer = knowledge.told(step, shown)
+    right = known_answer is not None and bool(answer_marking.exact(parts["step_answer"], [known_answer]))
+    grades = (bool(knowledge.supporting(step, shown)), known_answer is not None, right, right)
+    return {name: GRADES[-1] if good else GRADES[0] for name, good in zip(PATH, grades, strict=True)}
 
 
 def _grade_outcome(knowledge: Knowledge, parts: Parts) -> Fields:
@@ -158,8 +160,8 @@ def _grade_outcome(knowledge: Knowledge, parts: Parts) -> Fields:
     complete = all(hop.answer in parts["steps"] for hop in case.hops)
     accepted = _listed(parts, "accepted")
     right = bool(answer_marking.exact(parts["proposed_answer"], accepted or [case.answer]))
-    given = (complete, complete, True, right)
-    graded = {name: GRADES[-1] if good else GRADES[0] for name, good in zip(OUTCOME, given, strict=True)}
+    grades = (complete, complete, True, right)
+    graded = {name: GRADES[-1] if good else GRADES[0] for name, good in zip(OUTCOME, grades, strict=True)}
     return graded if accepted else {name: graded[name] for name in OUTCOME[:-1]}
 
 

@@ -89,9 +89,9 @@ def _messages(request: Any) -> Messages:
     return [{"role": str(one["role"]), "content": str(one["content"])} for one in request["messages"]]
 
 
-def _completion(model: Any, messages: Messages, said: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": said}
-    read, written = sum(len(one["content"].split()) for one in messages), len(said.split())
+def _completion(model: Any, messages: Messages, text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    read, written = sum(len(one["content"].split()) for one in messages), len(text.split())
     return {
         "id": "chatcmpl-oracle",
         "object": "chat.completion",

@@ -92,19 +92,19 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
         eligible = eligible[: max(1, len(eligible) // 2)]
     judged = eligible[: options.limit]
     chosen = {question.id for question in judged}
-    others = [question for question in dataset.questions if question.id not in chosen]
+    unjudged = [question for question in dataset.questions if question.id not in chosen]
     taught = frozenset[str]().union(*(question.relevant for question in judged)) if by_passage else frozenset()
     groups = {
         JUDGED: judged,
         PARAPHRASES: [dataset.paraphrases[q.id] for q in judged if q.id in dataset.paraphrases],
-        SHARING: [question for question in others if question.relevant & taught],
-        UNJUDGED: [question for question in others if not question.relevant & taught],
+        SHARING: [question for question in unjudged if question.relevant & taught],
+        UNJUDGED: [question for question in unjudged if not question.relevant & taught],
     }
     near = SHARING if by_passage else PARAPHRASES
-    wanted = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED)
-    if not groups[wanted]:
+    group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED)
+    if not groups[group_name]:
         raise InvalidRequestError(
-            f"{dataset.name} has none of what --protocol {options.protocol} measures: {wanted}."
+            f"{dataset.name} has none of what --protocol {options.protocol} measures: {group_name}."
         )
     if options.protocol == "noise":
         del groups[UNJUDGED]  # what is asked is how much of a gain remains, and theirs is none
@@ -113,11 +113,11 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
 
 def _first_of_sharing(questions: Sequence[Question]) -> list[Question]:
     """The questions that share a relevant passage with another one, and none with one before them."""
-    asked = Counter(passage for question in questions for passage in question.relevant)
+    question_counts = Counter(passage for question in questions for passage in question.relevant)
     met: set[str] = set()
     first = []
     for question in questions:
-        if not question.relevant & met and any(asked[passage] > 1 for passage in question.relevant):
+        if not question.relevant & met and any(question_counts[passage] > 1 for passage in question.relevant):
             first.append(question)
         met |= question.relevant
     return first
@@ -180,17 +180,17 @@ def measure(
 def in_parts(
     run: Run,
     label: str,
-    kept: tuple[Phases, str, int, int | None],
+    phase_key: tuple[Phases, str, int, int | None],
     questions: Sequence[Question],
     make: Callable[[Question], QuestionScores],
 ) -> list[QuestionScores]:
     """A row of each question, in their order, kept by twenties: a run that was stopped makes none of those again.
 
     Args:
-        kept: where, and under which arm, turn and seed.
+        phase_key: where, and under which arm, turn and seed.
         make: may ask an endpoint, and fail.
     """
-    store, arm, turn, seed = kept
+    store, arm, turn, seed = phase_key
     step = run.begin(label, len(questions))
     rows: list[QuestionScores] = []
     for start in range(0, len(questions), TOGETHER):

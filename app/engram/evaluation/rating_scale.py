@@ -42,7 +42,7 @@ def agreed(pairs: Sequence[Rated]) -> bool:
 
 
 def read_ratings(
-    name: str, lines: Iterable[Line], asked: Collection[str], known: Collection[str]
+    name: str, lines: Iterable[Line], query_ids: Collection[str], known: Collection[str]
 ) -> dict[str, tuple[Rated, ...]]:
     """Query id -> its rated passages, from rows ``{"query_id", "passage_id", "ratings": [word, ...]}``.
 
@@ -56,7 +56,7 @@ def read_ratings(
             text_of(where, row, "passage_id"),
             row.get("ratings"),
         )
-        if query not in asked:
+        if query not in query_ids:
             raise DatasetError(f"{where}: query_id names no query: {query!r}.")
         if passage not in known:
             raise DatasetError(f"{where}: passage_id names no passage: {passage!r}.")

@@ -50,11 +50,11 @@ def headings(lines: Sequence[TableLine], metric: str) -> list[str]:
 
 def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     """Each group that has the metric: questions, the figure before, and after by each rule."""
-    found = {(line.group, line.arm, line.turn): line for line in lines}
+    lines_by_group = {(line.group, line.arm, line.turn): line for line in lines}
     arms = _arms(lines)
     table = []
     for group in dict.fromkeys(line.group for line in lines if metric in line.values):
-        columns = [found.get((group, arms[0], 0)), *(found.get((group, arm, 1)) for arm in arms)]
+        columns = [lines_by_group.get((group, arms[0], 0)), *(lines_by_group.get((group, arm, 1)) for arm in arms)]
         count = next(str(line.questions) for line in columns if line)
         table.append([group, count, *(cell(line.values, metric) if line else "" for line in columns)])
     return table

@@ -69,7 +69,7 @@ def _read(path: Path) -> Gathered:
         dataset, engine = document["dataset"], document["engine"]
         name, command = str(dataset["name"]), str(document["command"])
         protocol, weights = document["options"]["protocol"], document["options"].get("prior")
-        asked = command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1)
+        command_line = command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1)
         if protocol not in PROTOCOLS:
             raise ReportFileError(f"{path}: there is no protocol {protocol!r}.")
         return Gathered(
@@ -77,7 +77,7 @@ def _read(path: Path) -> Gathered:
             protocol,
             command,
             fit_command(engine["ranking_prior"][1:], weights) if weights else None,
-            asked.replace(f" --prior {weights}", " --prior WEIGHTS") if weights else asked,
+            command_line.replace(f" --prior {weights}", " --prior WEIGHTS") if weights else command_line,
             (int(dataset["passages"]), int(dataset["questions"])),
             f"Engram {engine['version']}, code {engine['code']}, {_encoder(engine)}",
             tuple(_line(row) for row in document["summary"]),

@@ -26,5 +26,5 @@ def gather(folders: Sequence[Path]) -> str:
 def _section(section: Section) -> list[str]:
     commands = "\n".join(section.commands)
     remark = f"**{section.remark}**" if section.remark else None
-    said = [f"```\n{commands}\n```", remark, section.legend, *(grid.markdown() for grid in section.grids)]
-    return [part for part in said if part]
+    parts = [f"```\n{commands}\n```", remark, section.legend, *(grid.markdown() for grid in section.grids)]
+    return [part for part in parts if part]

@@ -50,8 +50,8 @@ class QuestionScores:
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""
-        said = {"said": self.said} if self.said else {}
-        return {"id": self.id, "type": self.type, "ranking": list(self.ranking), "values": self.values, **said}
+        extra = {"said": self.said} if self.said else {}
+        return {"id": self.id, "type": self.type, "ranking": list(self.ranking), "values": self.values, **extra}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> "QuestionScores":
@@ -108,35 +108,35 @@ def _discounted(gains: Sequence[float]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
-def supporting_recall(gold: Sequence[Gold], shown: Sequence[Gold]) -> float:
-    """The share of ``gold`` that is among ``shown``."""
-    return sum(any(same(wanted, seen) for seen in shown) for wanted in gold) / len(gold)
+def supporting_recall(gold: Sequence[Gold], returned: Sequence[Gold]) -> float:
+    """The share of ``gold`` that is among ``returned``."""
+    return sum(any(same(wanted, seen) for seen in returned) for wanted in gold) / len(gold)
 
 
-def same(gold: Gold, seen: Gold) -> bool:
+def same(gold: Gold, returned: Gold) -> bool:
     """Whether a sentence is the gold sentence; another splitter may have cut it wider or narrower."""
-    wanted, text = _plain(gold.text), _plain(seen.text)
-    return gold.passage_id == seen.passage_id and bool(wanted and text) and (wanted in text or text in wanted)
+    wanted, text = _plain(gold.text), _plain(returned.text)
+    return gold.passage_id == returned.passage_id and bool(wanted and text) and (wanted in text or text in wanted)
 
 
-def costs(seen: QuestionResult) -> dict[str, float]:
+def costs(result: QuestionResult) -> dict[str, float]:
     """What is measured of an observation besides its ranking, see ``COSTS``."""
-    values = {"llm_calls": float(seen.llm_calls), "ms": seen.ms}
-    if seen.hops is not None:
-        values["hops"] = float(seen.hops)
-    if seen.shown is not None:
-        values["shown"] = float(len(seen.shown))
-        if seen.question.gold:
-            values["support"] = supporting_recall(seen.question.gold, seen.shown)
+    values = {"llm_calls": float(result.llm_calls), "ms": result.ms}
+    if result.hops is not None:
+        values["hops"] = float(result.hops)
+    if result.shown is not None:
+        values["shown"] = float(len(result.shown))
+        if result.question.gold:
+            values["support"] = supporting_recall(result.question.gold, result.shown)
     return values
 
 
-def _all_found(seen: QuestionResult) -> dict[str, float]:
+def _all_found(result: QuestionResult) -> dict[str, float]:
     """1 if all relevant passages, or five of them, are the first, else 0: half of an argument is none."""
-    if not seen.question.relevant:
+    if not result.question.relevant:
         return {}
-    found = len(seen.question.relevant & set(seen.ranking[:SHOWN]))
-    return {"all@5": float(found == min(len(seen.question.relevant), SHOWN))}
+    hit_count = len(result.question.relevant & set(result.ranking[:SHOWN]))
+    return {"all@5": float(hit_count == min(len(result.question.relevant), SHOWN))}
 
 
 def _ranking_metrics(observations: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:

@@ -93,8 +93,10 @@ def series(dataset: Dataset) -> list[list[Period]]:
         period = Period(question.page, question.type, question.answers[0], start, end)
         found[question.page, question.type].setdefault(start, period)
     ordered = ([periods[start] for start in sorted(periods)] for _, periods in sorted(found.items()))
-    kept = [[_before(a, b) for a, b in pairwise(p) if not _same(a.object, b.object)] + p[-1:] for p in ordered]
-    return [periods for periods in kept if len(periods) > 1]
+    kept_periods = [
+        [_before(a, b) for a, b in pairwise(p) if not _same(a.object, b.object)] + p[-1:] for p in ordered
+    ]
+    return [periods for periods in kept_periods if len(periods) > 1]
 
 
 def _before(period: Period, after: Period) -> Period:
@@ -110,11 +112,13 @@ def stream(held: Sequence[Sequence[Period]], lying: float, seed: int) -> list[St
     for number, periods in enumerate(held):
         for at, period in enumerate(periods):
             for place in range(SOURCES):
-                said = period.object
+                stated_object = period.object
                 if draw.random() < lying:
-                    said = draw.choice([one for one in objects if not _same(one, period.object)])
+                    stated_object = draw.choice([one for one in objects if not _same(one, period.object)])
                 source = f"source {number}.{at}.{place}"
-                told.append((period.start, draw.random(), StreamStatement(period, said, period.start, source)))
+                told.append(
+                    (period.start, draw.random(), StreamStatement(period, stated_object, period.start, source))
+                )
             if at + 1 < len(periods) and draw.random() < OUTDATED:
                 after = periods[at + 1].start + 30
                 old = StreamStatement(period, period.object, None, f"old page {number}.{at}")
@@ -130,12 +134,12 @@ def revision(
     found: dict[tuple[str, float], list[Revised]] = defaultdict(list)
     for lying in RATES:
         for seed in seeds:
-            told = stream(held, lying, seed)
+            statements = stream(held, lying, seed)
             for way in WAYS:
                 if way == "ours":
-                    result = _ours(services, scope, held, told, f"stream-{seed}-{int(lying * 100)}")
+                    result = _ours(services, scope, held, statements, f"stream-{seed}-{int(lying * 100)}")
                 else:
-                    result = _measured(held, _kept(told, way), way)
+                    result = _measured(held, _kept(statements, way), way)
                 found[way, lying].append(Revised(way, lying, *result))
             step()
     return [
@@ -156,10 +160,10 @@ class _Edge:
     said: int
 
 
-def _kept(told: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
+def _kept(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
     """What a way that believes nothing keeps of a stream."""
     kept: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
-    for at, one in enumerate(told):
+    for at, one in enumerate(statements):
         edges = kept[one.period.subject, one.period.predicate]
         start = ALWAYS if one.start is None else one.start
         new = _Edge(one.object, start, None, at)
@@ -195,14 +199,14 @@ def _ours(
     services: EvaluatedServices,
     scope: Scope,
     held: Sequence[Sequence[Period]],
-    told: Sequence[StreamStatement],
+    statements: Sequence[StreamStatement],
     graph: str,
 ) -> tuple[float, float, float, float]:
-    for one in told:
+    for one in statements:
         period = one.period
         triple = Triple(period.subject, period.predicate, one.object[:200], 0, "entity", one.start, None, 1.0)
         services.facts.state(scope, [StatedFact(triple)], source=one.source, graph_name=graph)
-        if one is told[0]:
+        if one is statements[0]:
             for predicate in sorted({p.predicate for periods in held for p in periods}):
                 services.predicates.declare(scope, predicate, True, graph)
 

@@ -30,8 +30,8 @@ class Robustness:
 
     def cells(self, metric: str) -> list[str]:
         """As they are shown: the gains, then the share."""
-        kept = self.kept(metric)
-        return [*(f"{gain:+.3f}" for gain in self.gains[metric]), "" if kept is None else f"{kept:.0%}"]
+        kept_share = self.kept(metric)
+        return [*(f"{gain:+.3f}" for gain in self.gains[metric]), "" if kept_share is None else f"{kept_share:.0%}"]
 
 
 def headings() -> list[str]:
@@ -49,7 +49,7 @@ def of(lines: Sequence[TableLine]) -> list[Robustness]:
     """Every rule on every group of a ``noise`` run, groups in the order of its lines."""
     values = {(line.arm, line.group, line.turn): line.values for line in lines}
     last = max((line.turn for line in lines), default=0)
-    found = []
+    rows = []
     for group in dict.fromkeys(line.group for line in lines):
         for rule in RULES:
             arms = [noisy(rule.name, share) for share in FLIPPED]
@@ -58,5 +58,5 @@ def of(lines: Sequence[TableLine]) -> list[Robustness]:
                     metric: tuple(values[arm, group, last][metric] - values[arm, group, 0][metric] for arm in arms)
                     for metric in METRICS
                 }
-                found.append(Robustness(rule.name, group, gains))
-    return found
+                rows.append(Robustness(rule.name, group, gains))
+    return rows

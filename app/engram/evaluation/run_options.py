@@ -325,8 +325,8 @@ class Options:
     def slug(self, dataset: str) -> str:
         """A file name that runs with other options do not share."""
         words = self.command(dataset).removeprefix("engram evaluate ").replace("--", "").split()
-        kept = (word for word in words if word not in {"protocol", "profile", "verdicts", "judge"})
-        return "-".join(kept).replace("/", "-").replace(",", "-").removesuffix(".json")
+        slug_words = (word for word in words if word not in {"protocol", "profile", "verdicts", "judge"})
+        return "-".join(slug_words).replace("/", "-").replace(",", "-").removesuffix(".json")
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""

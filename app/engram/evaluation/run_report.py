@@ -50,11 +50,11 @@ class Indexing:
 
     def remark(self) -> str:
         """In words."""
-        told = (
+        parts = (
             "the encoder does not count its tokens" if self.tokens is None else f"{self.tokens:,} tokens embedded"
         )
         before = " (it was there from an earlier run)" if self.tokens == 0 else ""
-        return f"Indexing the corpus took {self.seconds:.1f} s, {told}{before}."
+        return f"Indexing the corpus took {self.seconds:.1f} s, {parts}{before}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class RunReport:
         order = {group: at for at, group in enumerate(dict.fromkeys(phase.group for phase in self.phases))}
         lines = []
         for (arm, group, turn), phases in same.items():
-            each = [summary(phase.rows) for phase in phases]
-            values = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+            summaries = [summary(phase.rows) for phase in phases]
+            values = {name: float(np.mean([one[name] for one in summaries])) for name in summaries[0]}
             lines.append(TableLine(arm, group, turn, round(np.mean([len(phase.rows) for phase in phases])), values))
         return sorted(lines, key=lambda line: order[line.group])
 
@@ -115,12 +115,14 @@ class RunReport:
         if self.options.protocol == "human":
             return _terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
         # In a terminal every column counts: one that says of each line that no model was asked says nothing.
-        told = [name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()]
+        metric_names = [
+            name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()
+        ]
         rows = [
-            [self._label(line), str(line.questions), *(cell(line.values, name) for name in told)]
+            [self._label(line), str(line.questions), *(cell(line.values, name) for name in metric_names)]
             for line in self.lines()
         ]
-        headings = ["", "n", *(HEADINGS[name] for name in told)]
+        headings = ["", "n", *(HEADINGS[name] for name in metric_names)]
         table = _terminal_table(self.options.command(self.dataset.name), headings, rows, no_wrap=True)
         table.padding = (0, 1, 0, 0)
         return table
@@ -139,10 +141,10 @@ class RunReport:
                 return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED], rows)]
             case "expand":
                 costs = expand_table.cost_rows(self.lines())
-                told = [
+                tables = [
                     _terminal_table(None, grid.headings, grid.rows) for grid in expand_table.answers(self.lines())
                 ]
-                return [*told, _terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
+                return [*tables, _terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
             case "session":
                 headings, rows = self._further()
                 return [_terminal_table(None, headings, rows, no_wrap=True)]
@@ -221,13 +223,13 @@ class RunReport:
             ]
         if self.options.protocol == "expand":
             lines = self.lines()
-            found = [
+            sections = [
                 markdown_table(expand_table.headings(name), expand_table.rows(lines, name))
                 for name in expand_table.METRICS
             ]
             costs = markdown_table(expand_table.cost_headings(), expand_table.cost_rows(lines))
-            told = [grid.markdown() for grid in expand_table.answers(lines)]
-            return [expand_table.LEGEND, *found, *told, f"## {expand_table.COST_TITLE}", costs]
+            grids = [grid.markdown() for grid in expand_table.answers(lines)]
+            return [expand_table.LEGEND, *sections, *grids, f"## {expand_table.COST_TITLE}", costs]
         if self.options.protocol != "adapt":
             further = [markdown_table(*self._further())] if self.options.protocol in FURTHER else []
             return [markdown_table(self._measured(), self._rows()), *further, legend(self.options.protocol)]
@@ -266,9 +268,9 @@ class RunReport:
 
     def _further(self) -> tuple[list[str], list[list[str]]]:
         """Headings and rows of the second table."""
-        told = FURTHER[self.options.protocol]
-        rows = [[self._label(line), *(cell(line.values, name) for name in told)] for line in self.lines()]
-        return ["", *(HEADINGS[name] for name in told)], rows
+        further = FURTHER[self.options.protocol]
+        rows = [[self._label(line), *(cell(line.values, name) for name in further)] for line in self.lines()]
+        return ["", *(HEADINGS[name] for name in further)], rows
 
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
@@ -352,12 +354,12 @@ class RunReport:
             low, high = bootstrap_interval(change)
             means = [float(np.mean([values[key] for key in shared])) for values in (before, after)]
             cells = [f"{means[0]:.3f}", f"{means[1]:.3f}", f"{change.mean():+.3f}", f"{low:+.3f} to {high:+.3f}"]
-            of = (
+            selected = (
                 f"{group}: {ratings_table.METRICS[self._metric(group)]}"
                 if self.options.protocol == "human"
                 else group
             )
-            rows.append([f"{of}, {arm}" if several else of, *cells])
+            rows.append([f"{selected}, {arm}" if several else selected, *cells])
         return rows
 
     def _by_type(self) -> list[str]:

@@ -19,9 +19,9 @@ Values = Mapping[tuple[str, str, int], Mapping[str, float]]
 
 def charts(section: Section) -> list[Chart]:
     """The charts of a section."""
-    together = {"cold": _side_by_side, "session": _side_by_side, "answers": _marks}.get(section.protocol)
-    if together is not None:
-        return [together(section.runs), *_trees(section.runs)]
+    drawers = {"cold": _side_by_side, "session": _side_by_side, "answers": _marks}.get(section.protocol)
+    if drawers is not None:
+        return [drawers(section.runs), *_trees(section.runs)]
     each: Mapping[str, Callable[[Gathered], list[Chart]]] = {
         "adapt": _keys,
         "expand": _methods,
@@ -36,8 +36,8 @@ def charts(section: Section) -> list[Chart]:
 def _side_by_side(runs: Sequence[Gathered]) -> Bars:
     """Every arm on every data set."""
     arms = dict.fromkeys(line.arm for run in runs for line in run.lines)
-    found = [{line.arm: line.values.get(METRIC) for line in run.lines} for run in runs]
-    series = {arm: [of.get(arm) for of in found] for arm in arms}
+    values = [{line.arm: line.values.get(METRIC) for line in run.lines} for run in runs]
+    series = {arm: [of.get(arm) for of in values] for arm in arms}
     return Bars(HEADINGS[METRIC], [run.dataset for run in runs], series)
 
 
@@ -56,7 +56,7 @@ def _marks(runs: Sequence[Gathered]) -> Bars:
 
 def _keys(run: Gathered) -> list[Chart]:
     """Base keys and what each way of crediting made of them, where most ways were measured."""
-    found = _values(run.lines)
+    values = _values(run.lines)
     of: dict[str, dict[str, list[str]]] = {}
     for arm in dict.fromkeys(line.arm for line in run.lines if line.turn and line.group != adapt_table.PRICE):
         retriever, share, _ = arm.split(", ")
@@ -64,12 +64,12 @@ def _keys(run: Gathered) -> list[Chart]:
     drawn: list[Chart] = []
     for retriever, shares in of.items():
         share, arms = max(shares.items(), key=lambda item: len(item[1]))
-        groups = [group for group in adapt_table.GROUPS if (arms[0], group, 1) in found]
+        groups = [group for group in adapt_table.GROUPS if (arms[0], group, 1) in values]
         named = {adapt_table.BASE: (adapt_table.before(arms[0]), 0)} | {
             arm.split(", ")[2]: (arm, 1) for arm in arms
         }
         series = {
-            name: [found.get((arm, group, turn), {}).get(adapt_table.METRIC) for group in groups]
+            name: [values.get((arm, group, turn), {}).get(adapt_table.METRIC) for group in groups]
             for name, (arm, turn) in named.items()
         }
         drawn.append(
@@ -80,7 +80,7 @@ def _keys(run: Gathered) -> list[Chart]:
 
 def _methods(run: Gathered) -> list[Chart]:
     """Each method at query time, in the keys and as both, a chart for each retriever."""
-    found = {(line.arm, line.group): line.values.get(expand_table.METRIC) for line in run.lines}
+    values = {(line.arm, line.group): line.values.get(expand_table.METRIC) for line in run.lines}
     groups = [group for group in expand_table.GROUPS if any(line.group == group for line in run.lines)]
     retrievers: dict[str, list[str]] = {}
     for arm in dict.fromkeys(line.arm for line in run.lines):
@@ -89,7 +89,7 @@ def _methods(run: Gathered) -> list[Chart]:
         Bars(
             f"{run.dataset}, {retriever}: {expand_table.METRICS[expand_table.METRIC]}",
             groups,
-            {arm.removeprefix(f"{retriever}, "): [found.get((arm, group)) for group in groups] for arm in arms},
+            {arm.removeprefix(f"{retriever}, "): [values.get((arm, group)) for group in groups] for arm in arms},
         )
         for retriever, arms in retrievers.items()
     ]
@@ -129,7 +129,7 @@ def _stretches(run: Gathered) -> list[Chart]:
 
 def _turns(run: Gathered) -> list[Chart]:
     """Lines by turn, of groups, or of arms in a chart for each group; bars where there is one turn."""
-    found = _values(run.lines)
+    values = _values(run.lines)
     arms, groups = (
         list(dict.fromkeys(names)) for names in zip(*((o.arm, o.group) for o in run.lines), strict=True)
     )
@@ -139,13 +139,13 @@ def _turns(run: Gathered) -> list[Chart]:
         first, last = turns[0], turns[-1]
         named = {"before": (arms[0], first)} | {f"turn {last}" if len(arms) == 1 else a: (a, last) for a in arms}
         series = {
-            name: [found.get((arm, group, turn), {}).get(METRIC) for group in groups]
+            name: [values.get((arm, group, turn), {}).get(METRIC) for group in groups]
             for name, (arm, turn) in named.items()
         }
         return [Bars(title, groups, series)]
 
     def course(arm: str, group: str) -> list[tuple[float, float]]:
-        return [(turn, found[arm, group, turn][METRIC]) for turn in turns if (arm, group, turn) in found]
+        return [(turn, values[arm, group, turn][METRIC]) for turn in turns if (arm, group, turn) in values]
 
     if len(arms) == 1:
         return [Lines(title, TURNS, HEADINGS[METRIC], {group: course(arms[0], group) for group in groups})]

@@ -172,7 +172,7 @@ class Worker:
             self._forever("jobs", step)
 
     def _name(self) -> None:
-        self._app.names.run(self._stopping.is_set, aside=True)
+        self._app.names.run(self._stopping.is_set, one_thread=True)
         self._stopping.wait(NAMES_SECONDS)
 
     def _tell_kinds(self) -> None:

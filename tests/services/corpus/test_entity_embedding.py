@@ -112,5 +112,5 @@ def test_a_worker_leaves_names_to_the_one_that_is_at_it(application: Application
     identifier = ingested(application, collection)
     with application.database.hold_lock("names") as held:
         assert held
-        assert application.names.run(collection_id=identifier, aside=True) == 0
-    assert application.names.run(collection_id=identifier, aside=True) > 0
+        assert application.names.run(collection_id=identifier, one_thread=True) == 0
+    assert application.names.run(collection_id=identifier, one_thread=True) > 0

@@ -34,14 +34,14 @@ class NamesService:
         should_stop: Callable[[], bool] = lambda: False,
         *,
         collection_id: int | None = None,
-        aside: bool = False,
+        one_thread: bool = False,
     ) -> int:
         """Embed all names that wait, of collections that this process's encoder made the vectors of; how many.
 
         Args:
             should_stop: polled between batches.
             collection_id: those of this collection only.
-            aside: leave them to another process that is at it, and stop early while an ingest is in hand.
+            one_thread: leave them to another process that is at it, and stop early while an ingest is in hand.
 
         Raises:
             UnavailableError: Postgres cannot be reached.
@@ -50,18 +50,18 @@ class NamesService:
             waiting = pending_entity_names.collections_waiting(reader, self._encoder.fingerprints, collection_id)
         if not waiting:
             return 0
-        if not aside:
-            return sum(self._name(collection, should_stop, aside=False) for collection in waiting)
+        if not one_thread:
+            return sum(self._name(collection, should_stop, one_thread=False) for collection in waiting)
         with self._database.hold_lock("names") as held:
             if not held:
                 return 0
-            return sum(self._name(collection, should_stop, aside=True) for collection in waiting)
+            return sum(self._name(collection, should_stop, one_thread=True) for collection in waiting)
 
-    def _name(self, collection: Collection, should_stop: Callable[[], bool], *, aside: bool) -> int:
+    def _name(self, collection: Collection, should_stop: Callable[[], bool], *, one_thread: bool) -> int:
         named, after, busy = 0, 0, False
         while not should_stop() and not busy:
             with self._database.read() as reader:
-                busy = aside and pending_entity_names.ingesting(reader)
+                busy = one_thread and pending_entity_names.ingesting(reader)
                 names = pending_entity_names.following(reader, collection.id, after, ASIDE if busy else BATCH)
             if not names:
                 break

@@ -218,18 +218,18 @@ class IndexService:
             known = graph_writer.known_names(reader, collection.id, surfaces)
             expressions = expressions_of(plan.drafts)
             dated = graph_writer.known_times(reader, collection.id, expressions)
-        kept = Counter((sentence.passage_id, sentence.text) for sentence in stored)
+        stored_counts = Counter((sentence.passage_id, sentence.text) for sentence in stored)
         sentences = {
             text
             for draft in plan.drafts
             for text, times in Counter(sentence.text for sentence in draft.sentences).items()
-            if times > kept[plan.versions.get(draft.external_id, (0,))[0], text]
+            if times > stored_counts[plan.versions.get(draft.external_id, (0,))[0], text]
         }
         plan.names = {name: surface for name, surface in surfaces.items() if name not in known}
         times = sorted(expressions - dated)
         keys = [draft.key_text for draft in plan.drafts]
-        wanted = list(dict.fromkeys([*keys, *sorted(sentences), *times]))
-        plan.texts = dict(zip(wanted, self._encoder.embed(collection, wanted), strict=True))
+        texts = list(dict.fromkeys([*keys, *sorted(sentences), *times]))
+        plan.texts = dict(zip(texts, self._encoder.embed(collection, texts), strict=True))
         for text in times:
             span = time_constraint(text)
             plan.times[text] = TimeRow(
@@ -274,12 +274,12 @@ class IndexService:
         for draft in plan.drafts:
             passage = placed[draft.external_id]
             for position, sentence in enumerate(draft.sentences):
-                same = stored.get((passage, sentence.text))
-                if same:
-                    kept = same.pop(0)
-                    ids[draft.external_id, position] = kept
-                    moved[kept] = (position, sentence.time_expression)
-                    links[kept] = names_of(sentence.entities)
+                equal_sentences = stored.get((passage, sentence.text))
+                if equal_sentences:
+                    kept_id = equal_sentences.pop(0)
+                    ids[draft.external_id, position] = kept_id
+                    moved[kept_id] = (position, sentence.time_expression)
+                    links[kept_id] = names_of(sentence.entities)
                     continue
                 vector = plan.texts.get(sentence.text)
                 if vector is None:
@@ -301,7 +301,7 @@ class IndexService:
         links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
         orphan_entities += graph_writer.set_links(writer, collection_id, links)
         new = self._write_facts(writer, collection_id, plan, placed, ids, losing)
-        gone = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
+        removed_count = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
         if graph_writer.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(
             surfaces_of(plan.drafts)
         ):
@@ -320,7 +320,7 @@ class IndexService:
             collection_id,
             passages=created,
             sentences=len(fresh) - len(removed),
-            entities=entities - gone,
+            entities=entities - removed_count,
             lexical_length=length,
         )
         known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]

@@ -64,9 +64,9 @@ class KindService:
         return sorted({believed.prior for believed in self._priors().priors})
 
     def _asked_more(self, collection: Unmeasured) -> bool:
-        wanted = max(LEAST_QUESTIONS, 2 * collection.question_count)
+        least = max(LEAST_QUESTIONS, 2 * collection.question_count)
         with self._database.read() as reader:
-            return wanted <= QUERIES and kinds.count_queries(reader, collection.id, wanted) == wanted
+            return least <= QUERIES and kinds.count_queries(reader, collection.id, least) == least
 
     def _measure(self, collection_id: int, *, titles: bool, questions: bool) -> bool:
         with self._database.read() as reader:

@@ -167,11 +167,11 @@ class IngestService:
         """
         target = scope.collection
         with self._database.read() as reader:
-            found = passages.versions(reader, target.id, [external_id]).get(external_id)
-            stored = passages.by_id(reader, target.id, [found[0]]) if found else {}
-            if found is None or found[0] not in stored:
+            version = passages.versions(reader, target.id, [external_id]).get(external_id)
+            stored = passages.by_id(reader, target.id, [version[0]]) if version else {}
+            if version is None or version[0] not in stored:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
-            return stored[found[0]], passages.sentences_of(reader, target.id, [found[0]])
+            return stored[version[0]], passages.sentences_of(reader, target.id, [version[0]])
 
     def passages(self, scope: Scope, after: str | None, limit: int) -> list[StoredPassage]:
         """The collection's passages in the order of their ids, those after ``after``."""
@@ -197,8 +197,8 @@ class IngestService:
         with self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.gone_error(target.name)
-            found = passages.versions(writer, target.id, [external_id]).get(external_id)
-            if found is None:
+            version = passages.versions(writer, target.id, [external_id]).get(external_id)
+            if version is None:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
-            remove_passage(writer, target.id, found[0])
+            remove_passage(writer, target.id, version[0])
         log.info("passage deleted", collection=target.name, passage=external_id)

@@ -90,13 +90,13 @@ class AgentMemory:
     remarks: tuple[Remark, ...] = ()
     functional: frozenset[str] = field(default=FUNCTIONAL)
 
-    def insert(self, said: Iterable[tuple[Triple, MemorySource]], turn: int) -> tuple["AgentMemory", list[int]]:
+    def insert(self, triples: Iterable[tuple[Triple, MemorySource]], turn: int) -> tuple["AgentMemory", list[int]]:
         """With these facts said by these sentences, and the place of each; what is no fact is left out."""
         sources, facts, remarks = list(self.sources), list(self.facts), list(self.remarks)
         at = {fact.identity: place for place, fact in enumerate(facts)}
         numbers = {source.key: number for number, source in enumerate(sources, start=1)}
         found: list[int] = []
-        for triple, source in said:
+        for triple, source in triples:
             row = fact_learning.said_by(triple, Origin(), NOISE)
             if row is None:
                 continue
@@ -128,8 +128,8 @@ class AgentMemory:
         Raises:
             ValueError: there is no such fact.
         """
-        said = tuple(Remark(turn, "contradict", self._place(fact)) for fact in facts)
-        return replace(self, remarks=(*self.remarks, *said))
+        remarks = tuple(Remark(turn, "contradict", self._place(fact)) for fact in facts)
+        return replace(self, remarks=(*self.remarks, *remarks))
 
     def supersede(self, pairs: Iterable[tuple[int, int]], turn: int) -> "AgentMemory":
         """With the first of each pair ended by the second, on the day on which that begins if it has one.
@@ -137,8 +137,8 @@ class AgentMemory:
         Raises:
             ValueError: there is no such fact.
         """
-        said = tuple(Remark(turn, "supersede", self._place(old), by=self._place(new)) for old, new in pairs)
-        return replace(self, remarks=(*self.remarks, *said))
+        remarks = tuple(Remark(turn, "supersede", self._place(old), by=self._place(new)) for old, new in pairs)
+        return replace(self, remarks=(*self.remarks, *remarks))
 
     def conflicts(self, fresh: Iterable[int]) -> tuple[list[int], list[tuple[int, int]]]:
         """What new facts contradict, and what they supersede, as rules see it: only under functional predicates.
@@ -186,22 +186,24 @@ class AgentMemory:
 
     def search(self, query: str, *, edges: int = 2, paths: int = 10, budget: int = 400) -> MemorySearchResult:
         """Paths from what a query names, as the service finds them, and their facts as text within a budget."""
-        wanted = FactPattern(question=query, edges=edges, paths=paths, budget=budget)
+        pattern = FactPattern(question=query, edges=edges, paths=paths, budget=budget)
         days = days_of(query)
-        begin = begun(wanted, self._index.starts)
-        ranked, _ = walk(MemoryGraph(self._index, self._edges, days), begin, wanted, dated=days is not None)
+        begin = begun(pattern, self._index.starts)
+        ranked, _ = walk(MemoryGraph(self._index, self._edges, days), begin, pattern, dated=days is not None)
         chosen = ranked[:paths]
         places = list(dict.fromkeys(fact - 1 for path in chosen for fact in path.edges))
         text = self.told(places, budget)
-        kept = tuple(places[: text.kept])
-        whole = tuple(path for path in chosen if all(fact - 1 in kept for fact in path.edges))
-        return MemorySearchResult(text, kept, whole, tuple(self._index.surfaces[start] for start in begin.starts))
+        kept_places = tuple(places[: text.kept])
+        whole = tuple(path for path in chosen if all(fact - 1 in kept_places for fact in path.edges))
+        return MemorySearchResult(
+            text, kept_places, whole, tuple(self._index.surfaces[start] for start in begin.starts)
+        )
 
     def summary(self, question: str, budget: int) -> Linearised:
         """All that is held, as far as it fits: first what speaks to the question, then what came last."""
         first = list(self.search(question, paths=24, budget=budget).facts)
-        rest = [place for place in reversed(range(len(self.facts))) if place not in first]
-        return self.told([*first, *rest], budget)
+        other_places = [place for place in reversed(range(len(self.facts))) if place not in first]
+        return self.told([*first, *other_places], budget)
 
     def told(self, places: Sequence[int], budget: int) -> Linearised:
         """These facts as text, as many of the first as fit; numbers are those of sources."""

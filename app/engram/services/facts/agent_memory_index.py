@@ -106,9 +106,9 @@ class Index:
     def namesake(self, entity: int) -> int | None:
         """Who else its name means: the only other one that is called so but for what is added in brackets."""
         name = self.names[entity]
-        others = [one for one in self.called.get(bare(name), [])[:SAME_NAMES] if one != entity]
-        plain = [one for one in others if self.names[one] == bare(name)]
-        return others[0] if len(others) == 1 and bool(plain) == (name != bare(name)) else None
+        namesakes = [one for one in self.called.get(bare(name), [])[:SAME_NAMES] if one != entity]
+        plain = [one for one in namesakes if self.names[one] == bare(name)]
+        return namesakes[0] if len(namesakes) == 1 and bool(plain) == (name != bare(name)) else None
 
     def alike(self, place: int) -> list[int]:
         """Facts of the same predicate and of the same subject, or one that its name means as well."""
@@ -138,13 +138,13 @@ class Index:
 
     def starts(self, names: Iterable[str]) -> list[Start]:
         """The entities of these normalised names, those that lack what they have in brackets included."""
-        found = []
+        starts = []
         for name in names:
             if name in self.entities:
-                found.append(Start(name, self.entities[name], self.surfaces[self.entities[name]], True))
+                starts.append(Start(name, self.entities[name], self.surfaces[self.entities[name]], True))
             longer = [one for one in self.called.get(name, ()) if self.names[one] != name]
-            found += [Start(name, one, self.surfaces[one], False) for one in longer[:SAME_NAMES]]
-        return found
+            starts += [Start(name, one, self.surfaces[one], False) for one in longer[:SAME_NAMES]]
+        return starts
 
 
 class MemoryGraph:

@@ -132,11 +132,11 @@ def begin(question: str, documents: int, *, turns: int | None = None, insert_onl
 
 def observe(play: Play, document: StreamDocument | None) -> AgentObservation:
     """What the agent sees; ``document`` is the current one, None once the last went by."""
-    found = None if play.query is None else searched(play.memory, play.query).text.text
+    search_text = None if play.query is None else searched(play.memory, play.query).text.text
     return AgentObservation(
         question=play.question,
         memory=play.memory.summary(play.question, MEMORY_TOKENS).text,
-        found=found,
+        found=search_text,
         title=None if document is None else document.title,
         document=None if document is None else document.text,
         number=min(play.at + 1, play.documents),
@@ -170,9 +170,9 @@ def carry_out(
             after, answer=turn.content, cites=cites or bearing(play.memory, play.question, turn.content)
         )
     if turn.act == "search":
-        found = searched(play.memory, turn.content)
-        note = "" if found.facts else "The search found nothing: name something that is in the memory."
-        return TurnOutcome(replace(after, query=turn.content, note=note), found=found)
+        search_result = searched(play.memory, turn.content)
+        note = "" if search_result.facts else "The search found nothing: name something that is in the memory."
+        return TurnOutcome(replace(after, query=turn.content, note=note), found=search_result)
     after = replace(after, at=play.at + 1)
     if turn.skips:
         return TurnOutcome(replace(after, note="The document went by."))
@@ -190,13 +190,13 @@ def missed(play: Play, why: str) -> Play:
 
 def bearing(memory: AgentMemory, question: str, answer: str) -> list[int]:
     """Numbers of the sources that an answer rests on: a path from the question to it, else a fact that names it."""
-    wanted = f" {_plain(answer)} "
-    found = memory.search(question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
-    for path in found.paths:
+    answer_text = f" {_plain(answer)} "
+    search_result = memory.search(question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
+    for path in search_result.paths:
         places = [edge - 1 for edge in path.edges]
-        if any(_names(memory, place, wanted) for place in places):
+        if any(_names(memory, place, answer_text) for place in places):
             return list(dict.fromkeys(memory.facts[place].sources[0] for place in places))
-    naming = [place for place in range(len(memory.facts)) if _names(memory, place, wanted)]
+    naming = [place for place in range(len(memory.facts)) if _names(memory, place, answer_text)]
     return list(dict.fromkeys(memory.facts[place].sources[0] for place in naming[:1]))
 
 
@@ -226,9 +226,13 @@ def _updated(after: Play, turn: int, change: Change) -> TurnOutcome:
     )
 
 
-def _names(memory: AgentMemory, place: int, wanted: str) -> bool:
+def _names(memory: AgentMemory, place: int, answer_text: str) -> bool:
     fact = memory.facts[place]
-    return any(wanted in f" {_plain(end)} " for end in (fact.object, fact.subject)) if wanted.strip() else False
+    return (
+        any(answer_text in f" {_plain(end)} " for end in (fact.object, fact.subject))
+        if answer_text.strip()
+        else False
+    )
 
 
 def _plain(text: str) -> str:

@@ -119,9 +119,9 @@ class AlignService:
             and not differ(known[pair.mention].said, known[pair.node].said)
             and _kinds_agree(known[pair.mention], known[pair.node])
         ]
-        found = _by_alias(alike, set(likely), known)
-        return found + self._by_similarity(
-            collection, likely, known, names, graph_id, {one.joining for one in found}
+        proposals = _by_alias(alike, set(likely), known)
+        return proposals + self._by_similarity(
+            collection, likely, known, names, graph_id, {one.joining for one in proposals}
         )
 
     def _by_similarity(
@@ -149,32 +149,36 @@ class AlignService:
         surfaces = {known[one].surface for mention, nodes in held.items() for one in (mention, *nodes)}
         texts = sorted(surfaces)
         vectors = dict(zip(texts, np.asarray(self._encoder.embed(collection, texts)), strict=True))
-        found = []
+        proposals = []
         for mention, nodes in sorted(held.items()):
-            told = known[mention]
+            mentioned = known[mention]
             candidates = [
                 CandidateEntity(node, (name,), kind_of(known[node].said), vectors[known[node].surface])
                 for node, name in nodes.items()
             ]
-            met = align(names[mention], kind_of(told.said), vectors[told.surface], nodes, candidates, DELTA)
+            met = align(
+                names[mention], kind_of(mentioned.said), vectors[mentioned.surface], nodes, candidates, DELTA
+            )
             if met.node is not None:
                 staying = known[met.node]
-                found.append(
-                    ProposedJoin(mention, told.surface, met.node, staying.surface, BY_SIMILARITY, met.similarity)
+                proposals.append(
+                    ProposedJoin(
+                        mention, mentioned.surface, met.node, staying.surface, BY_SIMILARITY, met.similarity
+                    )
                 )
-        return found
+        return proposals
 
     def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[ProposedJoin]) -> int:
         with having(self._database, collection) as (writer, target):
-            there = joined_entities.known(
+            known_joins = joined_entities.known(
                 writer, target, [e for one in proposed for e in (one.joining, one.staying)]
             )
-            wanted = [
+            new_joins = [
                 joined_entities.NewJoin(one.joining, one.staying, JUDGE, one.reason)
                 for one in proposed
-                if {one.joining, one.staying} <= there
+                if {one.joining, one.staying} <= known_joins
             ]
-            done = entity_merge.join(writer, target, graph_id, wanted) if wanted else 0
+            done = entity_merge.join(writer, target, graph_id, new_joins) if new_joins else 0
         log.info("entities joined", collection=collection.name, joined=done)
         return done
 

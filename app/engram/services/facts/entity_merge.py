@@ -20,7 +20,7 @@ class JoinService:
         self._database = database
         self._constants = constants
 
-    def merge(self, scope: Scope, entity_id: int, others: Sequence[int], *, judge: str, key: str) -> None:
+    def merge(self, scope: Scope, entity_id: int, other_ids: Sequence[int], *, judge: str, key: str) -> None:
         """Have other entities be one with this: facts by their names are its own until that is taken back.
 
         Raises:
@@ -30,17 +30,19 @@ class JoinService:
         """
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, scope, said_by, self._constants, key, [said_by[0], entity_id, list(others)])
+            author = Author.of(
+                writer, scope, said_by, self._constants, key, [said_by[0], entity_id, list(other_ids)]
+            )
             if author.at(0).repeated(writer, target) is not None:
                 return
-            found = fact_rows.entities(writer, target, [entity_id, *others])
-            missing = [one for one in (entity_id, *others) if one not in found]
+            entities = fact_rows.entities(writer, target, [entity_id, *other_ids])
+            missing = [one for one in (entity_id, *other_ids) if one not in entities]
             if missing:
                 raise NotFoundError(f"There is no entity {missing[0]}.")
-            into = found[entity_id]
+            into = entities[entity_id]
             root = into.stands_for or into.id
-            for place, other in enumerate(dict.fromkeys(others)):
-                if found[other].graph_id != into.graph_id or root in {other, found[other].stands_for}:
+            for place, other in enumerate(dict.fromkeys(other_ids)):
+                if entities[other].graph_id != into.graph_id or root in {other, entities[other].stands_for}:
                     raise InvalidRequestError("Entities to merge are different ones of one graph.")
                 author.at(place).append(
                     writer,
@@ -48,9 +50,9 @@ class JoinService:
                     into.graph_id,
                     "merge",
                     entity_id=root,
-                    other_id=found[other].stands_for or other,
+                    other_id=entities[other].stands_for or other,
                 )
-            settle(writer, target, [root, *others])
+            settle(writer, target, [root, *other_ids])
 
     def split(self, scope: Scope, entity_id: int) -> int:
         """Take apart what was merged into this entity, or, if it stands for another, it from that; how many.
@@ -59,28 +61,28 @@ class JoinService:
             NotFoundError: there is no such entity, or the collection was deleted meanwhile.
         """
         with begun(self._database, scope) as (writer, target):
-            found = fact_rows.entities(writer, target, [entity_id]).get(entity_id)
-            if found is None:
+            entity = fact_rows.entities(writer, target, [entity_id]).get(entity_id)
+            if entity is None:
                 raise NotFoundError(f"There is no entity {entity_id}.")
             side = joined_entities.side(writer, target, [entity_id])
-            wanted = [
+            new_joins = [
                 join.event_id
                 for join in joined_entities.among(writer, target, side)
-                if join.counts and (join.joining if found.stands_for is not None else join.staying) == entity_id
+                if join.counts and (join.joining if entity.stands_for is not None else join.staying) == entity_id
             ]
-            fact_events.revoke(writer, target, wanted)
+            fact_events.revoke(writer, target, new_joins)
             settle(writer, target, side)
-            return len(wanted)
+            return len(new_joins)
 
 
-def join(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[joined_entities.NewJoin]) -> int:
+def join(writer: Writer, collection_id: int, graph_id: int, new_joins: Sequence[joined_entities.NewJoin]) -> int:
     """Record joins and have them count, but for those that are one already and those that somebody took apart.
 
     Returns:
         How many there were.
     """
     held = joined_entities.side(
-        writer, collection_id, {entity for one in wanted for entity in (one.joining, one.staying)}
+        writer, collection_id, {entity for one in new_joins for entity in (one.joining, one.staying)}
     )
     root = {entity: stands_for or entity for entity, stands_for in held.items()}
     apart = {
@@ -89,7 +91,7 @@ def join(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[joi
         if one.undone
     }
     kept: list[joined_entities.NewJoin] = []
-    for one in wanted:
+    for one in new_joins:
         joining, staying = root[one.joining], root[one.staying]
         if joining == staying or {frozenset((one.joining, one.staying)), frozenset((joining, staying))} & apart:
             continue
@@ -104,10 +106,12 @@ def join(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[joi
 def settle(writer: Writer, collection_id: int, entities: Iterable[int]) -> None:
     """Have these entities, and what is or was one with them, stand for what the joins that count say."""
     held = joined_entities.side(writer, collection_id, entities)
-    said = roots(
+    entity_roots = roots(
         (join.joining, join.staying) for join in joined_entities.among(writer, collection_id, held) if join.counts
     )
-    changed = {entity: said.get(entity) for entity, root in held.items() if root != said.get(entity)}
+    changed = {
+        entity: entity_roots.get(entity) for entity, root in held.items() if root != entity_roots.get(entity)
+    }
     if changed:
         facts = joined_entities.facts_named(writer, collection_id, changed)
         before = belief_groups.keys_of(writer, collection_id, facts)

@@ -40,14 +40,14 @@ class InstructService:
         done = self._facts.repeated(scope, judge=judge, key=key, instruction=instruction, graph_name=graph)
         if done:
             return done
-        wanted = FactPattern(
+        pattern = FactPattern(
             question=instruction, graph=graph, edges=2, paths=SEEN, budget=SEEN_TOKENS, include_closed=True
         )
-        seen = self._search.search(scope, wanted).facts
-        known = list(seen.values())
-        said = self._llm.maintain_facts([(row.subject, row.predicate, row.object) for row in known], instruction)
+        facts_seen = self._search.search(scope, pattern).facts
+        known = list(facts_seen.values())
+        reply = self._llm.maintain_facts([(row.subject, row.predicate, row.object) for row in known], instruction)
         added = [
-            StatedFact(replace(triple_of(one, instruction, 0), confidence=1.0), instruction) for one in said.add
+            StatedFact(replace(triple_of(one, instruction, 0), confidence=1.0), instruction) for one in reply.add
         ]
-        correction = Correction(instruction, graph, added, [known[place].id for place in said.remove])
+        correction = Correction(instruction, graph, added, [known[place].id for place in reply.remove])
         return self._facts.correct(scope, correction, judge=judge, key=key)

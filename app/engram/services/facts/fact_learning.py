@@ -78,21 +78,21 @@ def said_by(triple: Triple, origin: Origin, noise: FilterConstants) -> SourcedFa
 def _days(triple: Triple) -> Days | None:
     if triple.kind != "date":
         return None
-    found = time_constraint(triple.object)
-    if found is None or found.start is None or found.end is None:
+    constraint = time_constraint(triple.object)
+    if constraint is None or constraint.start is None or constraint.end is None:
         return None
-    return Days(found.start.toordinal(), found.end.toordinal())
+    return Days(constraint.start.toordinal(), constraint.end.toordinal())
 
 
 def add(
-    writer: Writer, collection_id: int, graph_id: int, said: Sequence[SourcedFact]
+    writer: Writer, collection_id: int, graph_id: int, sourced_facts: Sequence[SourcedFact]
 ) -> tuple[list[int], dict[int, str]]:
     """Have these be said; the fact of each, in the given order, and the entities that are new, with their names."""
-    if not said:
+    if not sourced_facts:
         return [], {}
-    new = fact_graph.put_entities(writer, collection_id, graph_id, said)
-    facts = fact_graph.put(writer, collection_id, graph_id, said)
-    fact_graph.add_sources(writer, collection_id, facts, said)
+    new = fact_graph.put_entities(writer, collection_id, graph_id, sourced_facts)
+    facts = fact_graph.put(writer, collection_id, graph_id, sourced_facts)
+    fact_graph.add_sources(writer, collection_id, facts, sourced_facts)
     settle(writer, collection_id, belief_groups.keys_of(writer, collection_id, facts))
     return facts, new
 
@@ -100,7 +100,7 @@ def add(
 def of_sentences(
     writer: Writer,
     collection_id: int,
-    spoken: Mapping[int, tuple[int, Sequence[Triple]]],
+    triples_by_sentence: Mapping[int, tuple[int, Sequence[Triple]]],
     losing: Iterable[int],
     noise: FilterConstants,
 ) -> dict[int, str]:
@@ -109,20 +109,20 @@ def of_sentences(
     What they said and say no more is withdrawn: see ``leave``.
 
     Args:
-        spoken: sentence -> its passage and what it says.
+        triples_by_sentence: sentence -> its passage and what it says.
         losing: facts that lose a source in this transaction, as ``facts_of`` told before.
     """
     rows = [
         row
-        for sentence, (passage, triples) in spoken.items()
+        for sentence, (passage, triples) in triples_by_sentence.items()
         for triple in triples
         if (row := said_by(triple, Origin(sentence, passage), noise)) is not None
     ]
     new = fact_graph.put_entities(writer, collection_id, OWN, rows) if rows else {}
     facts = fact_graph.put(writer, collection_id, OWN, rows) if rows else []
-    held = fact_graph.said_by_sentences(writer, collection_id, spoken)
-    wanted = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
-    lost = {pair: source for pair, source in held.items() if pair not in wanted}
+    held = fact_graph.said_by_sentences(writer, collection_id, triples_by_sentence)
+    stated_pairs = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
+    lost = {pair: source for pair, source in held.items() if pair not in stated_pairs}
     fresh = [(row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in held]
     touched = {fact for _, fact in lost} | {fact for _, fact in fresh} | set(losing)
     if lost:
@@ -187,9 +187,9 @@ def settle_facts(writer: Writer, collection_id: int, facts: Iterable[int]) -> No
     """Compute anew what bears on these facts; those that nobody says any more go."""
     touched = sorted(set(facts))
     keys = belief_groups.keys_of(writer, collection_id, touched)
-    gone = fact_graph.remove_unsaid(writer, collection_id, touched)
+    removed_facts = fact_graph.remove_unsaid(writer, collection_id, touched)
     settle(writer, collection_id, keys)
-    if gone:
+    if removed_facts:
         for graph_id in {key.graph_id for key in keys}:
             named = {key.predicate for key in keys if key.graph_id == graph_id}
             predicates.remove_unused(writer, collection_id, graph_id, named)

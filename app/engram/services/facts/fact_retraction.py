@@ -97,17 +97,17 @@ class WithdrawService:
         target = scope.collection.id
         with self._database.snapshot() as reader:
             graph_id = None if graph_name is None else graph_of(reader, target, graph_name)
-            found = _matching(fact_revocations.matching(reader, target, criteria, graph_id, MOST + 1))
-            groups = _groups(reader, target, found)
+            events = _matching(fact_revocations.matching(reader, target, criteria, graph_id, MOST + 1))
+            groups = _groups(reader, target, events)
             before = belief_groups.stored(
                 reader, target, [claim.fact_id for group in groups for claim in group.claims]
             )
-            gone = {event.sequence for event in found}
-            left = [
-                replace(group, words=[word for word in group.words if word.sequence not in gone])
+            revoked_sequences = {event.sequence for event in events}
+            remaining = [
+                replace(group, words=[word for word in group.words if word.sequence not in revoked_sequences])
                 for group in groups
             ]
-        return _told(None, found, before, replay(left)[0])
+        return _told(None, events, before, replay(remaining)[0])
 
     def revoke_all(
         self, scope: Scope, criteria: FactEventFilter, graph_name: str | None = None, *, judge: str, key: str | None
@@ -134,12 +134,12 @@ class WithdrawService:
             if known is not None:
                 return _told(known, fact_events.find_many(writer, target, known.covers or ()), {}, {})
             graph_id = None if graph_name is None else graph_of(writer, target, graph_name)
-            found = _matching(fact_revocations.matching(writer, target, criteria, graph_id, MOST + 1))
-            if not found:
-                return _told(None, found, {}, {})
-            facts = [claim.fact_id for group in _groups(writer, target, found) for claim in group.claims]
+            events = _matching(fact_revocations.matching(writer, target, criteria, graph_id, MOST + 1))
+            if not events:
+                return _told(None, events, {}, {})
+            facts = [claim.fact_id for group in _groups(writer, target, events) for claim in group.claims]
             before = belief_groups.stored(writer, target, facts)
-            covers = _take_back(writer, target, found)
+            covers = _take_back(writer, target, events)
             event = author.append(
                 writer,
                 target,
@@ -148,7 +148,7 @@ class WithdrawService:
                 reason=str(criteria),
                 covers=covers,
             )
-            return _told(event, found, before, belief_groups.stored(writer, target, facts))
+            return _told(event, events, before, belief_groups.stored(writer, target, facts))
 
 
 def _check(criteria: FactEventFilter) -> None:
@@ -156,60 +156,60 @@ def _check(criteria: FactEventFilter) -> None:
         raise InvalidRequestError("'from' must come before 'to'.")
 
 
-def _matching(found: Sequence[StoredFactEvent]) -> Sequence[StoredFactEvent]:
-    if len(found) > MOST:
+def _matching(events: Sequence[StoredFactEvent]) -> Sequence[StoredFactEvent]:
+    if len(events) > MOST:
         raise InvalidRequestError(f"More than {MOST} match; revoke them by shorter spans of time.")
-    return found
+    return events
 
 
-def _groups(reader: Reader, target: int, found: Sequence[StoredFactEvent]) -> list[Group]:
-    facts = {event.fact_id for event in found if event.fact_id is not None}
+def _groups(reader: Reader, target: int, events: Sequence[StoredFactEvent]) -> list[Group]:
+    facts = {event.fact_id for event in events if event.fact_id is not None}
     return belief_groups.groups(reader, target, belief_groups.keys_of(reader, target, facts))
 
 
 def _told(
     event: StoredFactEvent | None,
-    found: Sequence[StoredFactEvent],
+    events: Sequence[StoredFactEvent],
     before: Mapping[int, Fact],
     after: Mapping[int, Fact],
 ) -> FactRetraction:
-    moved = [
+    changes = [
         (was, now)
         for fact, was in before.items()
         if (now := after.get(fact)) is not None and _state(was) != _state(now)
     ]
-    fell = sum(was.belief >= HELD > now.belief for was, now in moved)
-    rose = sum(now.belief >= HELD > was.belief for was, now in moved)
-    moved.sort(key=lambda pair: (-abs(pair[1].belief - pair[0].belief), pair[0].fact_id))
-    changed = [BeliefChange(was.fact_id, was.belief, now.belief) for was, now in moved[:SHOWN]]
-    kinds = Counter(one.kind for one in found)
-    return FactRetraction(event, dict(sorted(kinds.items())), len(moved), fell, rose, changed)
+    fell = sum(was.belief >= HELD > now.belief for was, now in changes)
+    rose = sum(now.belief >= HELD > was.belief for was, now in changes)
+    changes.sort(key=lambda pair: (-abs(pair[1].belief - pair[0].belief), pair[0].fact_id))
+    changed = [BeliefChange(was.fact_id, was.belief, now.belief) for was, now in changes[:SHOWN]]
+    kinds = Counter(one.kind for one in events)
+    return FactRetraction(event, dict(sorted(kinds.items())), len(changes), fell, rose, changed)
 
 
 def _state(fact: Fact) -> tuple[float, bool, int]:
     return fact.belief, fact.closed_at is None, fact.held_until
 
 
-def _take_back(writer: Writer, target: int, found: Sequence[StoredFactEvent]) -> list[int]:
+def _take_back(writer: Writer, target: int, events: Sequence[StoredFactEvent]) -> list[int]:
     """Have events count no more, with what came along with them; what they are about is as if they had never come.
 
     Returns:
         All events that count no more.
     """
-    ids = [event.id for event in found]
+    ids = [event.id for event in events]
     parts = fact_events.find_many(writer, target, merged_graphs.parts(writer, target, ids))
-    gone = [*ids, *(part.id for part in parts if part.status == "applied")]
-    fact_events.revoke(writer, target, gone)
-    back = [one for event in found if event.kind == "revoke" for one in event.covers or ()]
+    revoked_ids = [*ids, *(part.id for part in parts if part.status == "applied")]
+    fact_events.revoke(writer, target, revoked_ids)
+    back = [one for event in events if event.kind == "revoke" for one in event.covers or ()]
     restored = fact_revocations.restore(writer, target, back) if back else []
-    sentences = fact_events.statements_of(writer, target, [e.id for e in found if e.kind in {"assert", "adopt"}])
+    sentences = fact_events.statements_of(writer, target, [e.id for e in events if e.kind in {"assert", "adopt"}])
     touched = set(fact_graph.said_by_statements(writer, target, sentences))
     if sentences:
         fact_events.remove_statements(writer, target, sentences)
-    changes = [event.id for event in found if event.kind == stale_sources.CHANGE]
+    changes = [event.id for event in events if event.kind == stale_sources.CHANGE]
     if changes:
         touched |= stale_sources.restore(writer, target, changes)
-    concerned = [*found, *parts, *fact_events.find_many(writer, target, restored)]
+    concerned = [*events, *parts, *fact_events.find_many(writer, target, restored)]
     touched |= {event.fact_id for event in concerned if event.fact_id is not None}
     entities = {
         entity
@@ -222,4 +222,4 @@ def _take_back(writer: Writer, target: int, found: Sequence[StoredFactEvent]) ->
         entity_merge.settle(writer, target, entities)
     if touched:
         fact_learning.settle_facts(writer, target, touched)
-    return gone
+    return revoked_ids

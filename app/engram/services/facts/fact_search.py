@@ -54,32 +54,32 @@ class FactSearch:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def search(self, scope: Scope, wanted: FactPattern) -> FactSearchResult:
+    def search(self, scope: Scope, pattern: FactPattern) -> FactSearchResult:
         """Paths that speak to what is wanted, their facts, and these as lines with citations.
 
         Raises:
             InvalidRequestError: nothing is asked for.
             NotFoundError: there is no such graph.
         """
-        if not (wanted.question or wanted.entities or wanted.subject or wanted.object):
+        if not (pattern.question or pattern.entities or pattern.subject or pattern.object):
             raise InvalidRequestError("A search needs a question, entities, or a subject or an object.")
         target = scope.collection.id
-        days = wanted.days or (None if wanted.question is None else days_of(wanted.question))
+        days = pattern.days or (None if pattern.question is None else days_of(pattern.question))
         with self._database.snapshot() as reader:
-            graph_id = graph_of(reader, target, wanted.graph)
-            begin = begun(wanted, lambda names: fact_edges.starts(reader, target, graph_id, names, SAME_NAMES))
+            graph_id = graph_of(reader, target, pattern.graph)
+            begin = begun(pattern, lambda names: fact_edges.starts(reader, target, graph_id, names, SAME_NAMES))
             ids = [one for one in begin.starts if one not in begin.names]
             names = dict(begin.names)
             if ids:
                 names |= {entity: row.surface for entity, row in fact_rows.entities(reader, target, ids).items()}
             allowed = EdgeFilter(
-                wanted.as_of,
-                wanted.min_belief,
+                pattern.as_of,
+                pattern.min_belief,
                 days,
-                " ".join(wanted.predicate.casefold().split()) if wanted.predicate else None,
+                " ".join(pattern.predicate.casefold().split()) if pattern.predicate else None,
             )
-            ranked, edges = walk(_Tables(reader, target, allowed), begin, wanted, dated=days is not None)
-            return _shown(reader, target, begin.starts, names, ranked, edges, wanted)
+            ranked, edges = walk(_Tables(reader, target, allowed), begin, pattern, dated=days is not None)
+            return _shown(reader, target, begin.starts, names, ranked, edges, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,32 +101,32 @@ def _shown(
     names: Mapping[int, str],
     ranked: Sequence[Path],
     edges: dict[int, Edge],
-    wanted: FactPattern,
+    pattern: FactPattern,
 ) -> FactSearchResult:
     """The best paths whose facts fit into the budget, as text."""
-    chosen = ranked[: wanted.paths]
+    chosen = ranked[: pattern.paths]
     ids = list(dict.fromkeys(fact for path in chosen for fact in path.edges))
-    said = fact_rows.believed_facts(reader, target, ids, wanted.as_of)
-    found = FactSearchResult({one: names[one] for one in starts if one in names})
-    found.beliefs = {fact: one.belief for fact, one in said.items()}
-    told = [fact for fact in ids if fact in said]
-    text = linearise([_read(said[fact], edges[fact]) for fact in told], wanted.budget)
-    found.text, found.tokens = text.text, text.tokens
-    found.facts = {fact: said[fact].fact for fact in told[: text.kept]}
-    cited = {_cited(said[fact].source): said[fact].source for fact in found.facts}
-    found.citations = [cited[source] for source in text.sources]  # type: ignore[index]
-    found.paths = [
-        FoundPath(found.starts.get(path.start, ""), path.edges, path.score)
+    believed = fact_rows.believed_facts(reader, target, ids, pattern.as_of)
+    result = FactSearchResult({one: names[one] for one in starts if one in names})
+    result.beliefs = {fact: one.belief for fact, one in believed.items()}
+    believed_ids = [fact for fact in ids if fact in believed]
+    text = linearise([_read(believed[fact], edges[fact]) for fact in believed_ids], pattern.budget)
+    result.text, result.tokens = text.text, text.tokens
+    result.facts = {fact: believed[fact].fact for fact in believed_ids[: text.kept]}
+    cited = {_cited(believed[fact].source): believed[fact].source for fact in result.facts}
+    result.citations = [cited[source] for source in text.sources]  # type: ignore[index]
+    result.paths = [
+        FoundPath(result.starts.get(path.start, ""), path.edges, path.score)
         for path in chosen
-        if all(fact in found.facts for fact in path.edges)
+        if all(fact in result.facts for fact in path.edges)
     ]
-    return found
+    return result
 
 
 def _cited(source: SourceRow) -> tuple[int | None, int | None]:
     return source.sentence_id, source.statement_id
 
 
-def _read(told: BelievedFact, edge: Edge) -> ReadableFact:
-    fact = told.fact
-    return statement((fact.subject, fact.predicate, fact.object), edge, told.belief, _cited(told.source))
+def _read(believed: BelievedFact, edge: Edge) -> ReadableFact:
+    fact = believed.fact
+    return statement((fact.subject, fact.predicate, fact.object), edge, believed.belief, _cited(believed.source))

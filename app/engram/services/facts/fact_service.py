@@ -215,8 +215,8 @@ def _state(
     graph_id = OWN if graph_name is None else fact_graph.open_graph(writer, target, graph_name)
     event = author.append(writer, target, graph_id, "assert")
     texts = list(dict.fromkeys(one.words for one in stated))
-    kept = fact_events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])
-    statements = dict(zip(texts, kept, strict=True))
+    statement_ids = fact_events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])
+    statements = dict(zip(texts, statement_ids, strict=True))
     passage = _passage_of(writer, target, author.judge)
     rows = []
     for one in stated:

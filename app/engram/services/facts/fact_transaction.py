@@ -52,10 +52,10 @@ def graph_of(reader: Reader, collection_id: int, name: str | None) -> int:
     """
     if name is None:
         return OWN
-    found = fact_graph.find_graph(reader, collection_id, name)
-    if found is None:
+    graph_id = fact_graph.find_graph(reader, collection_id, name)
+    if graph_id is None:
         raise NotFoundError(f"There is no graph of facts {name!r}.")
-    return found
+    return graph_id
 
 
 @dataclass(frozen=True, slots=True)

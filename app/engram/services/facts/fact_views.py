@@ -71,8 +71,8 @@ class ShowService:
     def facts(self, scope: Scope, facts: Sequence[int]) -> list[FactRow]:
         """These facts as they stand, in the given order, each once; those that are gone are left out."""
         with self._database.read() as reader:
-            found = fact_rows.rows(reader, scope.collection.id, facts)
-        return [found[fact] for fact in dict.fromkeys(facts) if fact in found]
+            fact_rows_by_id = fact_rows.rows(reader, scope.collection.id, facts)
+        return [fact_rows_by_id[fact] for fact in dict.fromkeys(facts) if fact in fact_rows_by_id]
 
     def entity(self, scope: Scope, entity_id: int, most: int) -> Neighbourhood:
         """An entity with up to ``most`` facts around it in either direction, the surest first.
@@ -87,13 +87,13 @@ class ShowService:
                 raise NotFoundError(f"There is no entity {entity_id} in collection {scope.collection.name!r}.")
             root = entity.stands_for or entity.id
             joined = fact_rows.members(reader, target, [root])
-            others = fact_rows.entities(reader, target, [root, *joined])
+            entities = fact_rows.entities(reader, target, [root, *joined])
             near = fact_edges.around(reader, target, [root], EdgeFilter(), most).edges
             facts = fact_rows.rows(reader, target, [edge.id for entity, edge in near if entity == root])
             return Neighbourhood(
                 entity,
-                None if entity.stands_for is None else others.get(entity.stands_for),
-                [others[one] for one in joined if one in others] if entity.stands_for is None else [],
+                None if entity.stands_for is None else entities.get(entity.stands_for),
+                [entities[one] for one in joined if one in entities] if entity.stands_for is None else [],
                 sorted(facts.values(), key=lambda fact: (-fact.belief, fact.id)),
             )
 
@@ -104,5 +104,7 @@ class ShowService:
             NotFoundError: there is no such graph.
         """
         with self._database.read() as reader:
-            found = predicates.find(reader, scope.collection.id, graph_of(reader, scope.collection.id, graph))
-        return list(found.values())
+            predicate_rows = predicates.find(
+                reader, scope.collection.id, graph_of(reader, scope.collection.id, graph)
+            )
+        return list(predicate_rows.values())

@@ -93,44 +93,44 @@ class WalkStart:
     asked: Sequence[frozenset[str]]
 
 
-def begun(wanted: FactPattern, find: Callable[[Sequence[str]], Sequence[Start]]) -> WalkStart:
+def begun(pattern: FactPattern, find: Callable[[Sequence[str]], Sequence[Start]]) -> WalkStart:
     """Where to start: at what is named, the longest names first; ``find`` gives entities of normalised names.
 
     A question that is all in lower case is looked through a second time, where nothing else was found.
     """
-    said, ids = names_of(wanted)
-    found = longest(wanted, find(said)) if said else []
-    if not found and not ids and wanted.question is not None:
-        lowered = list(dict.fromkeys(runs(wanted.question, lower=True)))
-        found = longest(wanted, find(lowered)) if lowered else []
+    said, ids = names_of(pattern)
+    found = longest(pattern, find(said)) if said else []
+    if not found and not ids and pattern.question is not None:
+        lowered = list(dict.fromkeys(runs(pattern.question, lower=True)))
+        found = longest(pattern, find(lowered)) if lowered else []
     starts = list(dict.fromkeys([*ids, *(start.entity_id for start in found)]))[:STARTS]
     used = {start.name for start in found if start.entity_id in starts}
     return WalkStart(
         starts,
         {start.entity_id: start.surface for start in reversed(found)},
-        asked_terms(words_beside(wanted.question or "", used)),
+        asked_terms(words_beside(pattern.question or "", used)),
     )
 
 
 def days_of(question: str) -> tuple[int, int] | None:
     """The days that a question speaks of, first and after the last."""
-    found = time_constraint(question)
-    if found is None or (found.start is None and found.end is None):
+    constraint = time_constraint(question)
+    if constraint is None or (constraint.start is None and constraint.end is None):
         return None
     return (
-        ALWAYS if found.start is None else found.start.toordinal(),
-        NEVER if found.end is None else found.end.toordinal(),
+        ALWAYS if constraint.start is None else constraint.start.toordinal(),
+        NEVER if constraint.end is None else constraint.end.toordinal(),
     )
 
 
-def names_of(wanted: FactPattern) -> tuple[list[str], list[int]]:
+def names_of(pattern: FactPattern) -> tuple[list[str], list[int]]:
     """Normalised names that may be meant, and ids of entities."""
-    names = [name for name in wanted.entities if isinstance(name, str)]
-    names += [name for name in (wanted.subject, wanted.object) if name is not None]
-    found = dict.fromkeys(normalise_entity(name) for name in names)
-    if wanted.question is not None:
-        found.update(dict.fromkeys(runs(wanted.question)))
-    return [name for name in found if name], [one for one in wanted.entities if isinstance(one, int)]
+    names = [name for name in pattern.entities if isinstance(name, str)]
+    names += [name for name in (pattern.subject, pattern.object) if name is not None]
+    normalised_names = dict.fromkeys(normalise_entity(name) for name in names)
+    if pattern.question is not None:
+        normalised_names.update(dict.fromkeys(runs(pattern.question)))
+    return [name for name in normalised_names if name], [one for one in pattern.entities if isinstance(one, int)]
 
 
 def runs(question: str, *, lower: bool = False) -> Iterable[str]:
@@ -143,16 +143,18 @@ def runs(question: str, *, lower: bool = False) -> Iterable[str]:
                 yield normalise_entity(text)
 
 
-def longest(wanted: FactPattern, found: Sequence[Start]) -> list[Start]:
+def longest(pattern: FactPattern, starts: Sequence[Start]) -> list[Start]:
     """What is meant: no name within a longer one that was found, and exact names first."""
-    exact = {start.name for start in found if start.exact}
-    said = {normalise_entity(name) for name in wanted.entities if isinstance(name, str)}
-    said |= {normalise_entity(name) for name in (wanted.subject, wanted.object) if name is not None}
+    exact = {start.name for start in starts if start.exact}
+    named = {normalise_entity(name) for name in pattern.entities if isinstance(name, str)}
+    named |= {normalise_entity(name) for name in (pattern.subject, pattern.object) if name is not None}
     kept: list[Start] = []
     names: list[str] = []
-    for start in sorted(found, key=lambda start: (-len(start.name), start.name, not start.exact, start.entity_id)):
+    for start in sorted(starts, key=lambda start: (-len(start.name), start.name, not start.exact, start.entity_id)):
         within = any(start.name != name and f" {start.name} " in f" {name} " for name in names)
-        if (within and start.name not in said) or (not start.exact and start.name in exact and start.name in said):
+        if (within and start.name not in named) or (
+            not start.exact and start.name in exact and start.name in named
+        ):
             continue
         kept.append(start)
         names.append(start.name)
@@ -199,41 +201,41 @@ def walk(
 
 
 def _matching(
-    found: Iterable[Path], edges: dict[int, Edge], starts: Sequence[int], wanted: FactPattern
+    paths: Iterable[Path], edges: dict[int, Edge], starts: Sequence[int], pattern: FactPattern
 ) -> list[Path]:
     """Facts that fit the pattern: begin at its subject, end at its object."""
-    object_ = None if wanted.object is None else normalise_entity(wanted.object)
-    kept = []
-    for path in found:
+    object_ = None if pattern.object is None else normalise_entity(pattern.object)
+    matching = []
+    for path in paths:
         edge = edges[path.edges[0]]
-        if wanted.subject is not None and wanted.object is None and edge.subject_id != path.start:
+        if pattern.subject is not None and pattern.object is None and edge.subject_id != path.start:
             continue
-        if object_ is not None and wanted.subject is None and edge.object_id != path.start:
+        if object_ is not None and pattern.subject is None and edge.object_id != path.start:
             continue
-        if object_ is not None and wanted.subject is not None:
+        if object_ is not None and pattern.subject is not None:
             ends = {edge.subject_id, edge.object_id} <= set(starts) or normalise_entity(edge.text) == object_
             if not ends:
                 continue
-        kept.append(path)
-    return list({path.edges: path for path in kept}.values())
+        matching.append(path)
+    return list({path.edges: path for path in matching}.values())
 
 
 class _Links:
     """Edges as ranking sees them. Where days are asked for, one that began nobody knows when is a guess."""
 
-    def __init__(self, one: Mapping[int, int], asked: Sequence[frozenset[str]], *, dated: bool) -> None:
+    def __init__(self, one: Mapping[int, int], asked_terms: Sequence[frozenset[str]], *, dated: bool) -> None:
         self._one = one
-        self._asked = asked
+        self._asked = asked_terms
         self._dated = dated
         self._met: dict[tuple[str, bool], frozenset[int]] = {}
 
     def __call__(self, edge: Edge) -> Link:
-        said = edge.predicate, edge.kind == "date"
-        met = self._met.get(said)
+        relation = edge.predicate, edge.kind == "date"
+        met = self._met.get(relation)
         if met is None:
             terms = relation_terms(edge.predicate, edge.kind)
             met = frozenset(at for at, wanted in enumerate(self._asked) if not wanted.isdisjoint(terms))
-            self._met[said] = met
+            self._met[relation] = met
         belief = edge.belief * UNDATED if self._dated and edge.valid_from == ALWAYS else edge.belief
         begin = self._one.get(edge.subject_id, edge.subject_id)
         end = self._one.get(edge.object_id, edge.object_id)
@@ -242,11 +244,11 @@ class _Links:
         return Link(edge.id, begin, end, belief, edge.closed and not self._dated, met)
 
 
-def statement(said: tuple[str, str, str], edge: Edge, belief: float, source: Hashable) -> ReadableFact:
+def statement(names: tuple[str, str, str], edge: Edge, belief: float, source: Hashable) -> ReadableFact:
     """A fact as it is to be read: with when it held where that is known, and a word where it is doubted or over."""
     notes = (_span(edge), "doubted" if belief < HELD else "", "over" if edge.closed else "")
     when = ", ".join(filter(None, notes))
-    return ReadableFact(*said, source, when)
+    return ReadableFact(*names, source, when)
 
 
 def _span(edge: Edge) -> str:

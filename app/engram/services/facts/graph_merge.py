@@ -95,9 +95,9 @@ def _adopt(writer: Writer, target: int, event: StoredFactEvent, source: int) -> 
     for start in range(0, len(stated), ROWS):
         new |= _state(writer, target, event, stated[start : start + ROWS], places)
     here = merged_graphs.twins(writer, target, facts, event.graph_id)
-    said = {word.event_id: places[word.sequence] for word in words if isinstance(word, StatedEvent)}
-    if said:
-        merged_graphs.repeat(writer, target, event.id, event.graph_id, said, here)
+    places_by_event = {word.event_id: places[word.sequence] for word in words if isinstance(word, StatedEvent)}
+    if places_by_event:
+        merged_graphs.repeat(writer, target, event.id, event.graph_id, places_by_event, here)
     _join(writer, target, event, source)
     fact_learning.settle(writer, target, belief_groups.keys_of(writer, target, here.values()))
     return new
@@ -108,29 +108,29 @@ def _state(
 ) -> dict[int, str]:
     """Have sentences of the other graph be stated here; the entities that are new, with their names."""
     sentences = {one.statement_id: one for one in stated}
-    kept = fact_events.add_statements(
+    statement_ids = fact_events.add_statements(
         writer, target, event.id, [(one.source, one.text) for one in sentences.values()], list(sentences)
     )
-    copies = dict(zip(sentences, kept, strict=True))
-    said = [replace(one.said, statement_id=copies[one.statement_id]) for one in stated]
-    new = fact_graph.put_entities(writer, target, event.graph_id, said)
-    facts = fact_graph.put(writer, target, event.graph_id, said)
-    fact_graph.add_sources(writer, target, facts, said, [places[one.sequence] for one in stated])
+    copies = dict(zip(sentences, statement_ids, strict=True))
+    sourced_facts = [replace(one.said, statement_id=copies[one.statement_id]) for one in stated]
+    new = fact_graph.put_entities(writer, target, event.graph_id, sourced_facts)
+    facts = fact_graph.put(writer, target, event.graph_id, sourced_facts)
+    fact_graph.add_sources(writer, target, facts, sourced_facts, [places[one.sequence] for one in stated])
     return new
 
 
 def _join(writer: Writer, target: int, event: StoredFactEvent, source: int) -> None:
     """Have entities be one here that are one there, but for those that somebody took apart here."""
-    told = merged_graphs.joined(writer, target, source)
+    joins = merged_graphs.joined(writer, target, source)
     named = joined_entities.named(
-        writer, target, event.graph_id, {name for one in told for name in (one.joining, one.staying)}
+        writer, target, event.graph_id, {name for one in joins for name in (one.joining, one.staying)}
     )
-    wanted = [
+    new_joins = [
         joined_entities.NewJoin(
             named[one.joining], named[one.staying], one.judge, origin_id=one.event_id, part_of=event.id
         )
-        for one in told
+        for one in joins
         if one.joining in named and one.staying in named
     ]
-    if wanted:
-        entity_merge.join(writer, target, event.graph_id, wanted)
+    if new_joins:
+        entity_merge.join(writer, target, event.graph_id, new_joins)

@@ -95,20 +95,20 @@ def grounded(text: str, document: StreamDocument, language: Language, read: Read
     return GroundedFacts(said, unsupported)
 
 
-def origin(said: str, sentences: Sequence[str]) -> int | None:
+def origin(statement: str, sentences: Sequence[str]) -> int | None:
     """Which of the sentences says this: that with most of its content words; None if none has enough of them."""
-    wanted = _content(said)
-    if not wanted:
+    content = _content(statement)
+    if not content:
         return None
-    shares = [len(wanted & _content(sentence)) / len(wanted) for sentence in sentences]
+    shares = [len(content & _content(sentence)) / len(content) for sentence in sentences]
     best = max(range(len(shares)), key=lambda at: (shares[at], -at), default=None)
     return best if best is not None and shares[best] >= NEAR else None
 
 
 def bears(sentence: str, title: str | None, triple: Triple) -> bool:
     """Whether both ends of a fact stand in a sentence, or in the title of its document."""
-    there = set(words(f"{title or ''} {sentence}"))
-    return all(set(words(end)) - FUNCTION_WORDS <= there for end in (triple.subject, triple.object))
+    sentence_words = set(words(f"{title or ''} {sentence}"))
+    return all(set(words(end)) - FUNCTION_WORDS <= sentence_words for end in (triple.subject, triple.object))
 
 
 def _content(text: str) -> set[str]:

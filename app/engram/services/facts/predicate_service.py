@@ -41,13 +41,13 @@ class PredicatesService:
         with begun(self._database, scope) as (writer, target):
             graph_id = graph_of(writer, target, graph)
             known = predicates.find(writer, target, graph_id)
-            found = []
+            learned = []
             for name, (subjects, single) in sorted(predicates.count(writer, target, graph_id).items()):
                 was = known.get(name, _unknown(name))
                 effective = _learned(name, subjects, single) if was.declared is None else was.declared
-                found.append(Predicate(name, was.declared, effective, subjects, single))
-            _change(writer, target, graph_id, known, found)
-        return found
+                learned.append(Predicate(name, was.declared, effective, subjects, single))
+            _change(writer, target, graph_id, known, learned)
+        return learned
 
 
 def _unknown(name: str) -> Predicate:
@@ -59,10 +59,10 @@ def _learned(name: str, subjects: int, single: int) -> bool:
 
 
 def _change(
-    writer: Writer, target: int, graph_id: int, known: Mapping[str, Predicate], found: Iterable[Predicate]
+    writer: Writer, target: int, graph_id: int, known: Mapping[str, Predicate], learned: Iterable[Predicate]
 ) -> None:
     """Store predicates, and replay the facts of those that changed."""
-    new = list(found)
+    new = list(learned)
     if not new:
         return
     was = {name for name, one in known.items() if one.functional}

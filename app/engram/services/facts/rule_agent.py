@@ -47,19 +47,19 @@ def answer(play: Play) -> AgentTurn:
 
     Of a date, number or words it is that; of a memory without a path, what it heard first.
     """
-    said = " ".join(words(play.question))
-    found = play.memory.search(play.question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
-    for path in sorted(found.paths, key=lambda path: -len(path.asked)):
+    question_words = " ".join(words(play.question))
+    search_result = play.memory.search(play.question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
+    for path in sorted(search_result.paths, key=lambda path: -len(path.asked)):
         fact = play.memory.facts[path.edges[-1] - 1]
         for end in (fact.object, fact.subject):
-            if " ".join(words(end)) not in said:
+            if " ".join(words(end)) not in question_words:
                 return AgentTurn("answer", end, "The best path of my memory ends there.")
     ends = (end for fact in play.memory.facts for end in (fact.object, fact.subject))
-    return AgentTurn("answer", _first(ends, said), "No path leads on from what the question names.")
+    return AgentTurn("answer", _first(ends, question_words), "No path leads on from what the question names.")
 
 
-def _first(ends: Iterable[str], said: str) -> str:
-    return next((end for end in ends if " ".join(words(end)) not in said), "unknown")
+def _first(ends: Iterable[str], question_words: str) -> str:
+    return next((end for end in ends if " ".join(words(end)) not in question_words), "unknown")
 
 
 def _ends(memory: AgentMemory, place: int) -> list[str]:

@@ -62,8 +62,8 @@ class Allowance:
         }
         for reason, over in spent.items():
             if over:
-                what = reason.replace("_", " ")
-                raise BudgetSpentError(f"The request's budget of {what} is spent.", reason=reason)
+                budget_name = reason.replace("_", " ")
+                raise BudgetSpentError(f"The request's budget of {budget_name} is spent.", reason=reason)
 
     def add(self, usage: Usage) -> None:
         """Count what a call took."""
@@ -80,16 +80,16 @@ class TextService:
         self._llm = llm
         self._extraction = extraction
 
-    def chosen(self, wanted: Extraction | None, *, allowed: bool) -> Extraction:
+    def chosen(self, extraction: Extraction | None, *, allowed: bool) -> Extraction:
         """What reads a text: as wanted, else as is set where whoever asks may use the model.
 
         Raises:
             LlmNotConfiguredError: the model is wanted and there is no endpoint.
         """
-        if wanted == BY_LLM and self._llm is None:
+        if extraction == BY_LLM and self._llm is None:
             raise LlmNotConfiguredError("Facts read by a language model need ENGRAM_LLM_BASE_URL to be set.")
-        if wanted is not None:
-            return wanted
+        if extraction is not None:
+            return extraction
         return self._extraction if allowed and self._llm is not None else BY_RULES
 
     def read(

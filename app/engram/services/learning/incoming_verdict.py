@@ -114,11 +114,11 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.supporting_passages)
     versions = passages.versions(reader, collection_id, external)
     held = {name: version[0] for name, version in versions.items()}
-    spoken = {*held.values(), *(sentence.passage_id for sentence in by_id.values())}
+    named_passages = {*held.values(), *(sentence.passage_id for sentence in by_id.values())}
     standing = {
         duplicate: passage
         for duplicate, passage in episodes.standing(reader, collection_id, verdict.query_id).items()
-        if duplicate in spoken
+        if duplicate in named_passages
     }
     texts: dict[int, list[tuple[int, str]]] = {}
     for sentence in passages.sentences_of(reader, collection_id, {*held.values(), *standing, *standing.values()}):
@@ -133,7 +133,7 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
     return ResolvedNames(by_id.keys(), held, texts, standing, twins, nearest)
 
 
-def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
+def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     """The verdict as the log keeps it.
 
     What it says of a duplicate that the answer left out is said of the passage that stood for it: that one was
@@ -142,20 +142,20 @@ def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
     Raises:
         InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected.
     """
-    unknown = sorted(set(verdict.supporting_passages) - found.passages.keys())
+    unknown = sorted(set(verdict.supporting_passages) - names.passages.keys())
     if unknown:
         raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
-    named = {found.passages[name] for name in verdict.supporting_passages}
-    helpful = sorted({found.standing.get(passage, passage) for passage in named})
-    missed = _ids(verdict.missed, found)
-    supports = sorted({*_ids(verdict.supporting, found), *missed})
-    rejects = _examined(verdict.rejected, found)
+    named = {names.passages[name] for name in verdict.supporting_passages}
+    helpful = sorted({names.standing.get(passage, passage) for passage in named})
+    missed = _ids(verdict.missed, names)
+    supports = sorted({*_ids(verdict.supporting, names), *missed})
+    rejects = _examined(verdict.rejected, names)
     both = sorted(set(supports) & rejects.keys())
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
-    spared = {*helpful, *(found.twins[one][0] for one in supports if one in found.twins)}
-    supports = sorted({same for one in supports for same in _shown(one, found)})
-    rejects = _rejected(rejects, supports, found)
+    spared = {*helpful, *(names.twins[one][0] for one in supports if one in names.twins)}
+    supports = sorted({same for one in supports for same in _shown(one, names)})
+    rejects = _rejected(rejects, supports, names)
     missed = [one for one in missed if one in supports]
     return LoggedVerdict(
         supports=tuple(supports),
@@ -166,8 +166,8 @@ def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
         generation_success=verdict.generation_success,
         generation_score=verdict.generation_score,
         passages=tuple(helpful),
-        spared=tuple(sorted(sentence for passage in spared for sentence, _ in found.texts.get(passage, ()))),
-        likely=_likely(helpful, found, supports, rejects),
+        spared=tuple(sorted(sentence for passage in spared for sentence, _ in names.texts.get(passage, ()))),
+        likely=_likely(helpful, names, supports, rejects),
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
         examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
@@ -175,53 +175,53 @@ def resolved(verdict: Verdict, found: ResolvedNames) -> LoggedVerdict:
     )
 
 
-def _shown(sentence: int, found: ResolvedNames) -> Sequence[int]:
+def _shown(sentence: int, names: ResolvedNames) -> Sequence[int]:
     """The same sentence in the passage that was shown; itself where that passage does not have it."""
-    _, same = found.twins.get(sentence, (0, ()))
+    _, same = names.twins.get(sentence, (0, ()))
     return same or (sentence,)
 
 
-def _rejected(rejects: Mapping[int, float], supports: Sequence[int], found: ResolvedNames) -> dict[int, float]:
+def _rejected(rejects: Mapping[int, float], supports: Sequence[int], names: ResolvedNames) -> dict[int, float]:
     """The rejected sentences as the passages that were shown have them, without those that are supported there."""
     shown: dict[int, float] = {}
     for sentence, examined in rejects.items():
-        for same in _shown(sentence, found):
+        for same in _shown(sentence, names):
             if same not in supports:
                 shown[same] = max(examined, shown.get(same, 0.0))
     return dict(sorted(shown.items()))
 
 
 def _likely(
-    helpful: Sequence[int], found: ResolvedNames, supports: Collection[int], rejects: Collection[int]
+    helpful: Sequence[int], names: ResolvedNames, supports: Collection[int], rejects: Collection[int]
 ) -> tuple[LikelySupport, ...]:
     """Of each helpful passage without a supported sentence the nearest one to the question that is not rejected."""
     chosen = []
     for passage in helpful:
-        nearest = found.nearest.get(passage, ())
+        nearest = names.nearest.get(passage, ())
         open_to_it = [sentence for sentence in nearest if sentence not in rejects]
         if open_to_it and not any(sentence in supports for sentence in nearest):
             chosen.append(open_to_it[0])
     return tuple(LikelySupport(sentence, LIKELY) for sentence in sorted(chosen))
 
 
-def _ids(names: Sequence[NamedSentence], found: ResolvedNames) -> list[int]:
+def _ids(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> list[int]:
     """The named sentences, in order."""
-    return list(_examined(names, found))
+    return list(_examined(names, resolved_names))
 
 
-def _examined(names: Sequence[NamedSentence], found: ResolvedNames) -> dict[int, float]:
+def _examined(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> dict[int, float]:
     """The named sentences in order, each with what probability it was looked at: the largest that is said."""
     ids: dict[int, float] = {}
     for name in names:
         if name.sentence_id is not None:
-            if name.sentence_id not in found.sentences:
+            if name.sentence_id not in resolved_names.sentences:
                 raise InvalidRequestError(f"There is no sentence {name.sentence_id} in this collection.")
             ids[name.sentence_id] = max(name.examined, ids.get(name.sentence_id, 0.0))
             continue
-        passage = found.passages.get(name.passage_id or "")
+        passage = resolved_names.passages.get(name.passage_id or "")
         if passage is None:
             raise InvalidRequestError(f"There is no passage {name.passage_id!r} in this collection.")
-        matching = _matching(name.text or "", found.texts.get(passage, ()))
+        matching = _matching(name.text or "", resolved_names.texts.get(passage, ()))
         if not matching:
             raise InvalidRequestError(f"Passage {name.passage_id!r} has no sentence {name.text!r}.")
         ids |= {sentence: max(name.examined, ids.get(sentence, 0.0)) for sentence in matching}
@@ -232,15 +232,15 @@ def _matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
     """Sentences, given in plain text, that are ``text``; else, for a judge that splits differently, those that
     hold it or that it holds whole, if what is held is long enough to tell.
     """
-    wanted = _plain(text)
-    exact = [sentence for sentence, plain in sentences if plain == wanted]
-    if exact or not wanted:
+    plain_text = _plain(text)
+    exact = [sentence for sentence, plain in sentences if plain == plain_text]
+    if exact or not plain_text:
         return exact
     return [
         sentence
         for sentence, plain in sentences
-        if (len(wanted) >= MIN_OVERLAP and f" {wanted} " in f" {plain} ")
-        or (len(plain) >= MIN_OVERLAP and f" {plain} " in f" {wanted} ")
+        if (len(plain_text) >= MIN_OVERLAP and f" {plain_text} " in f" {plain} ")
+        or (len(plain) >= MIN_OVERLAP and f" {plain} " in f" {plain_text} ")
     ]
 
 

@@ -71,14 +71,14 @@ class JudgeService:
         judged = 0
         while not self._stopping.is_set():
             try:
-                found = self._round(resolve(), self._llm)
+                judged_count = self._round(resolve(), self._llm)
             except (LlmError, UnavailableError, NotFoundError) as error:
                 if once:
                     raise
                 log.warning("judge waits", error=error.detail)
-                found = 0
-            judged += found
-            if not found:
+                judged_count = 0
+            judged += judged_count
+            if not judged_count:
                 if once:
                     break
                 self._stopping.wait(self._interval_seconds)
@@ -105,8 +105,8 @@ class JudgeService:
         with self._database.read() as reader:
             if episodes.find(reader, collection_id, episode.id).judged:
                 return False
-            shown = _shown(reader, collection_id, episode)
-        judgement = llm.judge_support(episode.question, shown)
+            sentences = _shown(reader, collection_id, episode)
+        judgement = llm.judge_support(episode.question, sentences)
         rejected = [key for key in judgement.judged if key not in judgement.supporting]
         verdict = Verdict(
             query_id=episode.id,

@@ -65,7 +65,7 @@ class Batch:
 
     def run(self, locked: Locked) -> AuditRows:
         """Move what is locked; what moved."""
-        moved = steps.steps(
+        moved_states = steps.steps(
             [
                 EventStatement(
                     event_of(event, locked.questions[event.id], noise),
@@ -82,10 +82,10 @@ class Batch:
             locked.known,
             locked.supports,
         )
-        self.contested = moved.contested
-        sentence_memories.store(self._writer, self._collection_id, moved.memories)
-        question_supports.store_supports(self._writer, self._collection_id, moved.supports)
-        return moved.audit
+        self.contested = moved_states.contested
+        sentence_memories.store(self._writer, self._collection_id, moved_states.memories)
+        question_supports.store_supports(self._writer, self._collection_id, moved_states.supports)
+        return moved_states.audit
 
     def _lock_questions(self) -> dict[int, int]:
         hashed = {event.id: states.question_hash(event.question) for event in self._events}

@@ -61,8 +61,8 @@ class _Arriving:
 
     def hash(self) -> bytes:
         """By which the same verdict is known again."""
-        said = {name: getattr(self.verdict, name) for name in SAID}
-        return hashlib.sha256(json.dumps(said, default=_plain).encode()).digest()
+        content = {name: getattr(self.verdict, name) for name in SAID}
+        return hashlib.sha256(json.dumps(content, default=_plain).encode()).digest()
 
     def settle(self, accept: Callable[[], Accepted]) -> None:
         """Let whoever waits have what comes of it."""
@@ -162,14 +162,14 @@ class Intake:
                     self._running = False
                     return
                 several = len(self._waiting) > 1
-            taken = self._next()
+            arrivals = self._next()
             try:
-                self._take(taken)
+                self._take(arrivals)
             except UnavailableError as error:
-                _fail(taken, error)
+                _fail(arrivals, error)
             except Exception as error:  # whatever it is, nobody waits for ever
                 log.exception("verdicts not stored")
-                _fail(taken, error)
+                _fail(arrivals, error)
 
     def _next(self) -> list[_Arriving]:
         """Some of those that wait, in order, but for those whose callers have gone."""
@@ -182,9 +182,9 @@ class Intake:
                 names += len(arriving.verdict.named)
         return taken
 
-    def _take(self, taken: Sequence[_Arriving]) -> None:
+    def _take(self, arrivals: Sequence[_Arriving]) -> None:
         """Store these together as far as that does, and leave the others to themselves."""
-        known = {at: event for at, arriving in enumerate(taken) if (event := _known(arriving)) is not None}
+        known = {at: event for at, arriving in enumerate(arrivals) if (event := _known(arriving)) is not None}
         found: dict[int, Accepted | None] = {}
         try:
             found = dict(zip(known, self._store(list(known.values())), strict=True))
@@ -193,7 +193,7 @@ class Intake:
                 raise
             log.exception("verdicts not stored together", verdicts=len(known))  # one is at fault: each by itself
         announced = []
-        for at, arriving in enumerate(taken):
+        for at, arriving in enumerate(arrivals):
             accepted = found.get(at)
             if accepted is None:
                 self._looking_up.submit(arriving.settle, partial(self._look_up, arriving))
@@ -224,8 +224,8 @@ class Intake:
                 return _checked(arriving, Accepted(target.id, met.first))
             if not met.has_episode:
                 raise episodes.missing(verdict.query_id)
-            found = look_up(reader, target.id, verdict)
-        [accepted] = self._store([_new(arriving, resolved(verdict, found))])
+            names = look_up(reader, target.id, verdict)
+        [accepted] = self._store([_new(arriving, resolved(verdict, names))])
         if accepted is not None:
             self._announce([accepted] if arriving.announced else [])
             return accepted
@@ -262,8 +262,8 @@ class Intake:
 
 def _known(arriving: _Arriving) -> NewVerdictEvent | None:
     """The event of a verdict that names sentences by id alone, which are still to be seen to exist."""
-    found = named_by_id(arriving.verdict)
-    return None if found is None else _new(arriving, resolved(arriving.verdict, found), sorted(found.sentences))
+    names = named_by_id(arriving.verdict)
+    return None if names is None else _new(arriving, resolved(arriving.verdict, names), sorted(names.sentences))
 
 
 def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
@@ -296,7 +296,7 @@ def _checked(arriving: _Arriving, accepted: Accepted) -> Accepted:
     return accepted
 
 
-def _fail(taken: Sequence[_Arriving], error: Exception) -> None:
-    for arriving in taken:
+def _fail(arrivals: Sequence[_Arriving], error: Exception) -> None:
+    for arriving in arrivals:
         if not arriving.future.done():
             arriving.future.set_exception(error)

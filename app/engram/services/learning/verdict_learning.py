@@ -175,17 +175,19 @@ class LearnService:
                 self._attribution.credit(writer, collection_id, known, targets, units)
             for believed, terms in taught.items():
                 against = application.contested
-                heard = [replace(term, contested=True) if term.event_id in against else term for term in terms]
-                learned_weights.add(writer, collection_id, believed, heard)
+                counted_terms = [
+                    replace(term, contested=True) if term.event_id in against else term for term in terms
+                ]
+                learned_weights.add(writer, collection_id, believed, counted_terms)
             feedback_events.mark_applied(
                 writer, collection_id, {event.id: locked.questions[event.id] for event in pending}, noises
             )
         _count(pending, audit, application.contested, noises)
-        moved = dict(
+        moved_weights = dict(
             zip(*(column.tolist() for column in np.unique(audit.event_ids, return_counts=True)), strict=True)
         )
         for event in pending:
-            log.info("feedback applied", event_id=event.id, rows=moved.get(event.id, 0))
+            log.info("feedback applied", event_id=event.id, rows=moved_weights.get(event.id, 0))
         if units:
             self._evolve_if_due(collection_id)
         return len(pending)
@@ -200,8 +202,10 @@ class LearnService:
         unknown = [event for event in events if not event.trusted and event.judge not in named]
         if not unknown:
             return noises
-        of = judge_standings.standings(reader, collection_id, {(event.judge, event.day) for event in unknown})
-        noises |= {event.id: noises[event.id].of_new(of[event.judge, event.day]) for event in unknown}
+        standings = judge_standings.standings(
+            reader, collection_id, {(event.judge, event.day) for event in unknown}
+        )
+        noises |= {event.id: noises[event.id].of_new(standings[event.judge, event.day]) for event in unknown}
         said = [
             ComparableVerdict(
                 event.id,
@@ -253,7 +257,7 @@ class LearnService:
         holders: Mapping[int, int],
         prior: RankingPrior,
     ) -> dict[PriorIdentity, list[WeightTerm]]:
-        said = [
+        statements = [
             JudgedStatement.of(
                 event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing)
             )
@@ -262,7 +266,7 @@ class LearnService:
         ]
         taught: dict[PriorIdentity, list[WeightTerm]] = {}
         for believed, began in sorted(prior.priors.items(), key=lambda pair: pair[0]):
-            for event, one, seen in zip(events, said, observed(believed, began, said), strict=True):
+            for event, one, seen in zip(events, statements, observed(believed, began, statements), strict=True):
                 if seen is not None:
                     cap = noises[event.id].comparisons
                     taught.setdefault(believed, []).append(
@@ -283,6 +287,6 @@ def _count(
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
         metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)
     for channel in np.unique(audit.channels).tolist():
-        of = audit.channels == channel
-        metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[of])
-        metrics.PERPLEXITY.labels(AUDITED[channel]).observe_all(audit.perplexities_after[of])
+        is_channel = audit.channels == channel
+        metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[is_channel])
+        metrics.PERPLEXITY.labels(AUDITED[channel]).observe_all(audit.perplexities_after[is_channel])
