@@ -60,11 +60,10 @@ class FactsReport:
         """What the table does not say."""
         if self.chains is None:
             return "Shares of questions; stale: answered by an earlier holder; bridges: periods still reachable."
-        chain_figures = self.chains
+        counts = self.chains
         return (
-            f"{chain_figures.questions} questions, {chain_figures.chains} chains, {chain_figures.facts} statements. "
-            "Facts that hold all "
-            f"the evidence take {chain_figures.tokens:.1%} of the tokens of the gold passages."
+            f"{counts.questions} questions, {counts.chains} chains, {counts.facts} statements. Facts that hold all "
+            f"the evidence take {counts.tokens:.1%} of the tokens of the gold passages."
         )
 
     def table(self) -> Table:
