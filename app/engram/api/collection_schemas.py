@@ -89,9 +89,9 @@ class CollectionOut(BaseModel):
         "taken for encyclopedic. Measured after each ingest until the first verdict. Null: not measured yet."
     )
     question_share: float | None = Field(
-        description="Share of its questions with a candidate titled after something that they name, in [0, 1]; "
-        "from one third on it is taken for encyclopedic. Measured from 30 different questions on, until the first "
-        "verdict; it then goes before title_share. Null: too few were asked."
+        description="Share of its questions with a candidate titled after something that they name, in [0, 1]. From "
+        "one third on it is taken for encyclopedic, up to one tenth for general; in between title_share decides. "
+        "Measured from 30 different questions on, until the first verdict. Null: too few were asked."
     )
     question_count: int = Field(description="Different questions that were looked at for that, of the latest 300.")
     fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by what was measured.")

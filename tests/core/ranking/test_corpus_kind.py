@@ -6,6 +6,7 @@ from engram.core.ranking.corpus_kind import (
     ENCYCLOPEDIC_SHARE,
     LEAST_QUESTIONS,
     NAMING_SHARE,
+    NOT_NAMING_SHARE,
     KindMeasure,
     is_name,
     question_share,
@@ -84,8 +85,15 @@ def test_few_questions_have_no_share() -> None:
 
 
 def test_questions_decide_before_titles() -> None:
-    assert KindMeasure(1.0, NAMING_SHARE - 0.01).kind == "general"
+    assert KindMeasure(1.0, NOT_NAMING_SHARE).kind == "general"
     assert KindMeasure(0.0, NAMING_SHARE).kind == "encyclopedic"
     assert KindMeasure(1.0, 0.0).source == "questions"
     assert KindMeasure(1.0).source == "titles"
+
+
+def test_titles_decide_while_questions_are_not_clear() -> None:
+    for share in (NOT_NAMING_SHARE + 0.01, NAMING_SHARE - 0.01):
+        assert KindMeasure(1.0, share).kind == "encyclopedic"
+        assert KindMeasure(0.0, share).kind == "general"
+        assert KindMeasure(1.0, share).source == "titles"
     assert KindMeasure(None).source == "default"

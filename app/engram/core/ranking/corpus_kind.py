@@ -28,6 +28,8 @@ ENCYCLOPEDIC_SHARE = 0.5
 """Share of passages titled after what they describe from which a corpus is an encyclopedia."""
 NAMING_SHARE = 1 / 3
 """Share of questions that name what a candidate is titled after from which a corpus is an encyclopedia."""
+NOT_NAMING_SHARE = 0.1
+"""Share up to which it is none. Between the two shares titles decide: questions may name things indirectly."""
 LEAST_QUESTIONS = 30
 """Different questions that a share is made of at least; with so many it is right to nine points."""
 MAX_TITLE_WORDS = 10
@@ -105,16 +107,16 @@ class KindMeasure:
 
     @property
     def source(self) -> KindSource:
-        """Which of them decides: questions before titles."""
-        if self.question_share is not None:
+        """What decides: questions if their share is clear, else titles."""
+        if self.question_share is not None and not NOT_NAMING_SHARE < self.question_share < NAMING_SHARE:
             return "questions"
         return "default" if self.title_share is None else "titles"
 
     @property
     def kind(self) -> CorpusKind:
         """The kind that follows; general where nothing was measured."""
-        if self.question_share is not None:
-            named = self.question_share >= NAMING_SHARE
+        if self.source == "questions":
+            is_encyclopedic = self.question_share is not None and self.question_share >= NAMING_SHARE
         else:
-            named = self.title_share is not None and self.title_share >= ENCYCLOPEDIC_SHARE
-        return "encyclopedic" if named else "general"
+            is_encyclopedic = self.title_share is not None and self.title_share >= ENCYCLOPEDIC_SHARE
+        return "encyclopedic" if is_encyclopedic else "general"
