@@ -89,7 +89,7 @@ class CollectionOut(BaseModel):
         "taken for encyclopedic. Measured after each ingest until the first verdict. Null: not measured yet."
     )
     question_share: float | None = Field(
-        description="Share of its questions with a candidate titled after something that they name, in [0, 1]. From "
+        description="Share of its questions with a candidate titled after something that they name. From "
         "one third on it is taken for encyclopedic, up to one tenth for general; in between title_share decides. "
         "Measured from 30 different questions on, until the first verdict. Null: too few were asked."
     )

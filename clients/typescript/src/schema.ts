@@ -2260,7 +2260,7 @@ export interface components {
             question_count: number;
             /**
              * Question Share
-             * @description Share of its questions with a candidate titled after something that they name, in [0, 1]. From one third on it is taken for encyclopedic, up to one tenth for general; in between title_share decides. Measured from 30 different questions on, until the first verdict. Null: too few were asked.
+             * @description Share of its questions with a candidate titled after something that they name. From one third on it is taken for encyclopedic, up to one tenth for general; in between title_share decides. Measured from 30 different questions on, until the first verdict. Null: too few were asked.
              */
             question_share: number | null;
             /** Sentence Count */

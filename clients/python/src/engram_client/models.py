@@ -1861,7 +1861,7 @@ class CollectionOut(Struct):
     """
     question_share: float | None
     """
-    Share of its questions with a candidate titled after something that they name, in [0, 1]. From one third on it is taken for encyclopedic, up to one tenth for general; in between title_share decides. Measured from 30 different questions on, until the first verdict. Null: too few were asked.
+    Share of its questions with a candidate titled after something that they name. From one third on it is taken for encyclopedic, up to one tenth for general; in between title_share decides. Measured from 30 different questions on, until the first verdict. Null: too few were asked.
     """
     sentence_count: int
     serving: Literal["live", "shadow"]
