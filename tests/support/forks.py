@@ -160,6 +160,8 @@ def _kept(told: int, reports: int, out: int, err: int) -> list[str]:
         os.dup2(descriptor, place)
     for descriptor in (nothing, reports, out, err):
         os.close(descriptor)
+    # A shell has what it runs in the background ignore Ctrl-C; the command is as if somebody sat before it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
