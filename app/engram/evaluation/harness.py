@@ -17,6 +17,7 @@ from engram.evaluation.verdict_givers import Judge, ShownSentence
 from engram.providers.embedder import Embedder
 from engram.providers.llm import Llm
 from engram.services.auth.scope import AccessService, Principal, Scope
+from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.explanations.sentence_explanations import ExplainService
 from engram.services.facts.fact_search import FactSearch
@@ -78,6 +79,8 @@ class EvaluatedServices(Protocol):
     def evolve(self) -> EvolveService: ...
     @property
     def forget(self) -> ForgetService: ...
+    @property
+    def kinds(self) -> KindService: ...
     @property
     def dense(self) -> DenseService: ...
     @property
@@ -266,6 +269,8 @@ def open_harness(
     harness = Harness(services, f"evaluate-{dataset.name}")
     harness.ingest(dataset, tick)
     harness.rekey(building, tick)
+    # Figures must not depend on what was asked of the collection before.
+    services.kinds.forget_questions(harness.scope.collection.id)
     return harness
 
 

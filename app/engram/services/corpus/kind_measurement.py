@@ -38,6 +38,11 @@ class KindService:
         """Look at a collection's titles and questions."""
         self._measure(collection_id, titles=True, questions=True)
 
+    def forget_questions(self, collection_id: int) -> None:
+        """Let titles decide until questions are looked at again."""
+        with self._database.write() as writer:
+            kinds.forget_questions(writer, collection_id)
+
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Look at the collections that were never looked at or asked many more questions since; how many changed.
 

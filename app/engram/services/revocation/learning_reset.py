@@ -3,6 +3,7 @@
 import structlog
 
 from engram.services.auth.scope import Scope
+from engram.storage.corpus import kinds
 from engram.storage.database import Database
 from engram.storage.maintenance import staged_embeddings
 from engram.storage.revocation import learned_state
@@ -26,4 +27,5 @@ class ForgetService:
         with self._database.write() as writer:
             removed = learned_state.delete_all(writer, target.id)
             staged_embeddings.forget_texts(writer, target.id)
+            kinds.forget_questions(writer, target.id)
         log.info("learned state removed", collection=target.name, **removed)

@@ -117,3 +117,10 @@ def keep(writer: Writer, collection_id: int, measured: Measured, priors: Sequenc
         },
     )
     return changed > 0
+
+
+def forget_questions(writer: Writer, collection_id: int) -> None:
+    """Forget the share of questions that name titles, so that titles decide until questions are looked at again."""
+    writer.execute(
+        "UPDATE collection SET question_share = NULL, question_count = 0 WHERE id = %(id)s", {"id": collection_id}
+    )
