@@ -97,6 +97,17 @@ def test_questions_decide_once_enough_were_asked(
     assert http.get(f"/collections/{collection}").json()["title_share"] == 1.0
 
 
+def test_forgetting_what_was_learned_lets_titles_decide_again(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*ARTICLES)
+    ask(application, collection, UNNAMING)
+    application.kinds.run()
+    assert told(http, collection)[1] == "questions"
+    application.forget.reset(application.access.scope(collection))
+    assert told(http, collection) == ("encyclopedic", "titles", None, 0)
+
+
 def test_questions_that_name_titles_make_an_encyclopedia(
     ingest: Ingest, http: TestClient, application: Application, collection: str
 ) -> None:
