@@ -406,6 +406,9 @@ class EpisodeOut(QueryOut):
         default_factory=list, description="What the question came with, as a verdict takes it."
     )
     filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to contain.")
+    conditions: str | None = Field(
+        default=None, description="What passages' metadata had to meet, as a predicate of SQL/JSON path."
+    )
     judged: int = Field(description="Feedback events accepted for it.")
     created_at: datetime
 

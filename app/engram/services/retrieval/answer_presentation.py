@@ -27,6 +27,7 @@ def answer(found: RetrievalResult) -> Answer:
     plan, walk = found.plan, found.walk
     supporting = _supporting(walk)
     duplicates = _duplicates(found)
+    similarities = dict(found.ranking.ordered) if plan.served.strategy == "dense" else found.ranking.similarities
     return Answer(
         query_id=plan.served.query_id,
         collection=plan.collection.name,
@@ -47,6 +48,7 @@ def answer(found: RetrievalResult) -> Answer:
                     supporting,
                     found.sentences.get(passage),
                     duplicates.get(passage, []),
+                    similarities.get(passage),
                 ),
             )
             for passage, score in found.explored.best
@@ -133,6 +135,7 @@ def _passage(
     supporting: _Supporting,
     sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
+    similarity: float | None,
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
@@ -152,6 +155,7 @@ def _passage(
             for identity, position, text in sorted(shown, key=lambda row: row[1])
         ],
         duplicates=duplicates,
+        similarity=similarity,
     )
 
 
