@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from engram import __version__
-from engram.api import console_files, documentation, problems
+from engram.api import console_files, documentation, error_dialects, problems
 from engram.api.auth import routes as access
 from engram.api.authentication_middleware import Authenticated
 from engram.api.body_limit import BodyLimit
@@ -35,7 +35,7 @@ from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
 from engram.api.revocation import routes as revocation_routes
-from engram.api.serving import chat_routes
+from engram.api.serving import chat_routes, dify_routes, rerank_routes, vector_store_routes
 from engram.api.serving import routes as serving_routes
 from engram.api.sessions import routes as sessions_routes
 from engram.api.throttle import FREE, Bounds, Throttle
@@ -60,6 +60,9 @@ ROUTERS = tuple(
         sessions_routes,
         serving_routes,
         chat_routes,
+        dify_routes,
+        vector_store_routes,
+        rerank_routes,
         passage_keys_routes,
         revocation_routes,
         facts_routes,
@@ -193,13 +196,17 @@ def _describe(app: FastAPI) -> None:
             described = PassagesIn.model_json_schema(ref_template=template)
             schemas.update(described.pop("$defs"))
             schemas["PassagesIn"] = described
-            schemas["Problem"] = problems.Problem.model_json_schema(ref_template=template)
+            for problem in error_dialects.SCHEMAS.values():
+                described = problem.model_json_schema(ref_template=template)
+                schemas.update(described.pop("$defs", {}))
+                schemas[problem.__name__] = described
             _secure(document)
             for path, operations in document["paths"].items():
                 for operation in operations.values():
                     if path not in FREE:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
+            error_dialects.describe(document)
             link(document)
             app.openapi_schema = document
         return app.openapi_schema

@@ -12,6 +12,7 @@ from engram.api.body_reading import Route
 from engram.api.dependencies import App, Asker, PostedBody, json_body, needs, posted, timed
 from engram.api.problems import responses
 from engram.api.serving.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
+from engram.api.serving.vector_store_schemas import unix_seconds
 from engram.core.auth.access_keys import QUERY, READ
 
 router = APIRouter(tags=["chat"], route_class=Route, prefix="/v1")
@@ -61,7 +62,7 @@ def post_chat(
 def get_models(app: App, asker: Asker) -> ModelsOut:
     """The first thousand collections that may be read with the key, for a chat frontend to choose from."""
     collections = app.ingest.collections(None, MODELS, asker)
-    return ModelsOut(data=[ModelOut(id=one.name, created=0) for one in collections])
+    return ModelsOut(data=[ModelOut(id=one.name, created=unix_seconds(one.created_at)) for one in collections])
 
 
 def _events(completion: ChatOut) -> Iterator[str]:

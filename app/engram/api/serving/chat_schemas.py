@@ -164,7 +164,7 @@ class ModelOut(BaseModel):
 
     id: str
     object: Literal["model"] = "model"
-    created: int = Field(description="0: a collection does not know when it was made.")
+    created: int = Field(description="When the collection was made, as Unix time in seconds.")
     owned_by: Literal["engram"] = "engram"
 
 

@@ -14,6 +14,8 @@ from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 Vector = NDArray[np.float32]
+BLANKS = r"E' \t\n\r\f'"
+"""White space around a text, as a literal of SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,30 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
         {"collection": collection_id, "ids": integers(passages)},
     )
     return {row.id: StoredPassage(**row._asdict()) for row in rows}
+
+
+def by_text(reader: Reader, collection_id: int, texts: Collection[str]) -> dict[str, dict[int, str]]:
+    """Text -> the passages that have it, passage -> external id; texts of no passage are absent.
+
+    White space around a passage's text does not count.
+
+    Args:
+        texts: without white space around them.
+    """
+    if not texts:
+        return {}
+    rows = reader.rows(
+        f"""
+        SELECT wanted.id AS text, p.id, p.external_id
+        FROM {id_rows("texts", "text")}
+        JOIN passage p ON p.collection_id = wanted.collection_id AND btrim(p.text, {BLANKS}) = wanted.id
+        """,
+        {"collection": collection_id, "texts": list(texts)},
+    )
+    found: dict[str, dict[int, str]] = {}
+    for row in rows:
+        found.setdefault(row.text, {})[row.id] = row.external_id
+    return found
 
 
 def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:
