@@ -351,7 +351,7 @@ class Application:
     @cached_property
     def answer(self) -> AnswerService:
         """Worded answers."""
-        return AnswerService(self.serving, self.llm)
+        return AnswerService(self.serving, self.llm, threshold=self.settings.sufficiency_threshold)
 
     @cached_property
     def rerank(self) -> RerankService:

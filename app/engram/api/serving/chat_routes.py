@@ -37,11 +37,11 @@ def post_chat(
 ) -> ChatOut | StreamingResponse:
     """As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
 
-    Where something was said before the last message, the configured LLM restates that first. What the answer rests
-    on, and the `query_id` to judge it by, stand under `engram`.
+    If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
+    the sentences that were found. What the answer rests on, and the `query_id` to judge it by, stand under `engram`.
     """
     body = sent.body
-    answer = app.answer.answer(body.to_query(sent.scope), body.earlier())
+    answer = app.answer.chat(body.to_query(sent.scope), body.earlier())
     completion = ChatOut.from_service(answer, body.model, int(time.time()))
     if not body.stream:
         return completion

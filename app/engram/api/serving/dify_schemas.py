@@ -185,8 +185,8 @@ class RecordOut(BaseModel):
     title: str
     metadata: dict[str, Any] = Field(
         description=(
-            "The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon "
-            "between them: the one field that Dify keeps with a message."
+            "The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a "
+            "colon between them: the one field that Dify keeps with a message."
         )
     )
 

@@ -26,8 +26,8 @@ Posted = Annotated[PostedBody[RerankIn], Depends(posted(RerankIn))]
 async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
     """Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
 
-    A text that the collection has as a passage is ranked with everything that the collection has learned. Other texts
-    are ranked by the encoder. Known texts share the places that the encoder gives to all known texts together.
+    A text that the collection has as a passage is ranked with everything that the collection has learned. Other
+    texts are ranked by the encoder. Known texts share the places that the encoder gives to all known texts together.
     """
     return await answering.do(partial(_written, sent, app, "1"))
 
