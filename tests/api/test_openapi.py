@@ -87,7 +87,7 @@ def test_documented_problems_occur_and_have_one_shape(
 ) -> None:
     described = DOCUMENT["paths"][path][method.lower()]["responses"][str(status)]
     assert list(described["content"]) == ["application/problem+json"]
-    assert described["content"]["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
+    assert described["content"]["application/problem+json"]["schema"]["$ref"].endswith("Problem")
     asked = {429: "spent", 502: "with_llm", 503: "without_postgres"}  # each is made where it is needed only
     client = request.getfixturevalue(asked.get(status, "with_llm" if path in operations.WORDED else "http"))
     arguments = operations.provoking(method, path, status)

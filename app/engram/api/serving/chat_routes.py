@@ -38,7 +38,7 @@ def post_chat(
     """As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
 
     If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
-    the sentences that were found. What the answer rests on, and the `query_id` to judge it by, stand under `engram`.
+    the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
     """
     body = sent.body
     answer = app.answer.chat(body.to_query(sent.scope), body.earlier())

@@ -27,7 +27,7 @@ async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
     """Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
 
     A text that the collection has as a passage is ranked with everything that the collection has learned. Other
-    texts are ranked by the encoder. Known texts share the places that the encoder gives to all known texts together.
+    texts are ranked by the encoder. The known texts share the places that the encoder gives to them together.
     """
     return await answering.do(partial(_written, sent, app, "1"))
 

@@ -10,24 +10,15 @@ from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import Query
 from engram.services.serving.chat_question import ChatTurn, restated
+from engram.services.serving.citations import Citation, quotations
 from engram.services.serving.experiment_arms import ServingService
-from engram.services.serving.quoted_sentences import quoted_sentences
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """A sentence that the answer rests on."""
-
-    sentence_id: int
-    passage_id: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class WordedAnswer:
     """An answer in words; empty text where the evidence gives none.
 
-    ``retrieval`` has the question as it was asked. ``quoted``: no model was asked, and the citations are the answer.
+    ``retrieval`` has the question as it was asked. ``quoted``: no model was asked; the citations are the answer.
     """
 
     text: str
@@ -72,11 +63,10 @@ class AnswerService:
             return self._worded(self._llm, query, earlier)
         warnings = (Fallback("not-restated", "No language model is configured."),) if earlier else ()
         retrieval = self._serving.query(query)
-        quotes = quoted_sentences(retrieval)
         return WordedAnswer(
             "",
             retrieval.enough is not None and retrieval.enough >= self._threshold,
-            [Citation(quote.sentence_id, quote.passage_id, quote.text) for quote in quotes],
+            quotations(retrieval),
             retrieval,
             warnings,
             quoted=True,

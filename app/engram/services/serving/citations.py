@@ -1,4 +1,4 @@
-"""Sentences of an answer that can be quoted, where no language model words one."""
+"""Sentences that an answer rests on, and those that can be quoted where no language model words one."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ SENTENCES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class QuotedSentence:
-    """A sentence, and the passage that it is of."""
+class Citation:
+    """A sentence that an answer rests on."""
 
     sentence_id: int
     passage_id: str
     text: str
 
 
-def quoted_sentences(answer: Answer) -> list[QuotedSentence]:
+def quotations(answer: Answer) -> list[Citation]:
     """The best sentences of the first passages that have any, in the order of the passages.
 
     Of each passage the sentences with the highest scores are quoted, in reading order. A passage without selected
@@ -27,7 +27,7 @@ def quoted_sentences(answer: Answer) -> list[QuotedSentence]:
     """
     supported = [passage for passage in answer.passages if passage.sentences]
     return [
-        QuotedSentence(sentence.sentence_id, passage.passage_id, sentence.text)
+        Citation(sentence.sentence_id, passage.passage_id, sentence.text)
         for passage in supported[:PASSAGES]
         for sentence in _best(passage)
     ]
