@@ -142,7 +142,7 @@ def embedding(path: str, collection: str) -> tuple[str, Arguments]:
     """URL and arguments of a request for which text has to be embedded."""
     arguments = well_formed(METHODS.get(path, "GET"), path, collection)
     part = "json" if "json" in arguments else "params"
-    return url(path), arguments | {part: arguments[part] | EMBEDDING[path]}
+    return url(path.replace("{name}", collection)), arguments | {part: arguments[part] | EMBEDDING[path]}
 
 
 def provoking(method: str, path: str, status: int) -> Arguments:

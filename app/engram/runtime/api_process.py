@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from engram import __version__
 from engram.api import console_files, documentation, error_dialects, problems
 from engram.api.auth import routes as access
-from engram.api.authentication_middleware import Authenticated
+from engram.api.authentication_middleware import Authenticated, is_public
 from engram.api.body_limit import BodyLimit
 from engram.api.corpus import document_routes
 from engram.api.corpus import routes as corpus_routes
@@ -99,6 +99,8 @@ def create_app(application: Application | None) -> FastAPI:
         title="Engram",
         version=__version__,
         description=DESCRIPTION.strip(),
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        servers=[{"url": "/", "description": "The service that this document comes from."}],
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -167,6 +169,9 @@ def _secure(document: dict[str, Any]) -> None:
             "description": "An access key. On loopback none is needed, unless the service is told so.",
         }
     }
+    for path, operations in document["paths"].items():
+        for operation in operations.values():  # of those below that say no scope, only the public ones take no key
+            operation["security"] = [] if is_public(path) else [{SCHEME: []}]
     for route, need in needed():
         for method in route.methods or ():
             operation = document["paths"][route.path_format][method.lower()]

@@ -15,7 +15,8 @@ def main() -> None:
     options.add_argument("--http", metavar="PORT", type=int, help="serve streamable HTTP on this port")
     said = options.parse_args()
     # A key on the command line would stand in every list of processes.
-    tools = server(AsyncEngram(said.url, collection=said.collection, key=os.environ.get("ENGRAM_ACCESS_KEY")))
+    client = AsyncEngram(said.url, collection=said.collection, key=os.environ.get("ENGRAM_ACCESS_KEY"))
+    tools = server(client, url=said.url)
     if said.http is None:
         tools.run("stdio")
     else:
