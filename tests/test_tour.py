@@ -71,6 +71,22 @@ def test_the_tutorial_for_frontends(live: LiveServer) -> None:
     assert "franz-liszt" in done.stdout.splitlines()[-1]
 
 
+def test_the_programs_of_the_page_on_frontends(live: LiveServer) -> None:
+    page = (ROOT / "docs" / "frontends.md").read_text(encoding="utf-8")
+    programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(programs) == 2
+    shown = [run(program.replace("http://127.0.0.1:8000", live.url)) for program in programs]
+    assert "Enceladus was discovered in August 1789 by William Herschel." in shown[0]
+    assert re.search(r"^[01]\.\d+ Enceladus ", shown[0], re.MULTILINE)
+    assert re.match(r"\[\(0, [01]\.\d+\), \(1, [01]\.\d+\)\] [0-9a-f-]{36}$", shown[1])
+
+
+def run(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.skipif("rating" not in FeedbackIn.model_fields, reason="this version takes no ratings")
 @pytest.mark.usefixtures("working")
 def test_the_chat_page_of_the_tutorial(live: LiveServer, application: Application, tmp_path: Path) -> None:
