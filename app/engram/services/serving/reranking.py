@@ -48,9 +48,9 @@ class RerankService:
     def rerank(self, query: Query, texts: Sequence[str]) -> Reranking:
         """The texts in the order of their relevance to the question of the query.
 
-        A text that is a passage's, apart from white space around it, is ranked as an answer among these passages
-        would be, and the query is kept as an episode. Other texts are compared by the encoder. Known texts take the
-        places that the encoder gives to all known texts together.
+        A known text is the text of a passage, as it stands or without white space around it. Known texts are ranked
+        by a query among their passages, which is kept as an episode. Other texts are compared by the encoder. The
+        known texts take the places that the encoder gives to them together.
 
         Raises:
             NotFoundError, InvalidRequestError: as ``ServingService.query``.
@@ -59,9 +59,9 @@ class RerankService:
         """
         collection = query.scope.collection
         self._encoder.check(collection)
-        stripped = [text.strip() for text in texts]
         with self._database.snapshot() as reader:
-            known = passages.by_text(reader, collection.id, set(stripped))
+            stored = passages.by_text(reader, collection.id, {*texts, *(text.strip() for text in texts)})
+        known = {text: holders for text in texts if (holders := stored.get(text) or stored.get(text.strip()))}
         among = sorted({passage for holders in known.values() for passage in holders})
         answer = self._serving.query(
             replace(query, among=among, top_k=max(len(among), 1), collapse_duplicates=False, min_sufficiency=None)
@@ -72,14 +72,14 @@ class RerankService:
             for text, holders in known.items()
             if (shown := [name for name in holders.values() if name in ranks])
         }
-        encoded = self._similarities(query, stripped)
-        ranked = [place for place, text in enumerate(stripped) if text in best]
-        ranked.sort(key=lambda place: ranks[best[stripped[place]]])
+        encoded = self._similarities(query, texts)
+        ranked = [place for place, text in enumerate(texts) if text in best]
+        ranked.sort(key=lambda place: ranks[best[texts[place]]])
         scores = shared_scores(encoded, ranked)
         order = {place: position for position, place in enumerate(ranked)}
         places = sorted(range(len(texts)), key=lambda place: (-scores[place], order.get(place, len(texts)), place))
         return Reranking(
-            answer.query_id, [RankedText(place, scores[place], best.get(stripped[place])) for place in places]
+            answer.query_id, [RankedText(place, scores[place], best.get(texts[place])) for place in places]
         )
 
     def _similarities(self, query: Query, texts: Sequence[str]) -> list[float]:

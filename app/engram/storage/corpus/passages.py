@@ -14,8 +14,8 @@ from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 Vector = NDArray[np.float32]
-BLANKS = r"E' \t\n\r\f'"
-"""White space around a text, as a literal of SQL."""
+TEXT_HASH = "hashtextextended(p.text, 0)"
+"""What an index finds the text of a ``passage p`` by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +78,14 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
 
 
 def by_text(reader: Reader, collection_id: int, texts: Collection[str]) -> dict[str, dict[int, str]]:
-    """Text -> the passages that have it, passage -> external id; texts of no passage are absent.
-
-    White space around a passage's text does not count.
-
-    Args:
-        texts: without white space around them.
-    """
+    """Text -> the passages that have it, passage -> external id; texts of no passage are absent."""
     if not texts:
         return {}
     rows = reader.rows(
         f"""
         SELECT wanted.id AS text, p.id, p.external_id
-        FROM {id_rows("texts", "text")}
-        JOIN passage p ON p.collection_id = wanted.collection_id AND btrim(p.text, {BLANKS}) = wanted.id
+        FROM {id_rows("texts", "text")} {lookup("passage p", f"{TEXT_HASH} = hashtextextended(wanted.id, 0)")}
+        WHERE p.text = wanted.id
         """,
         {"collection": collection_id, "texts": list(texts)},
     )
