@@ -9,8 +9,9 @@ import pytest
 from cohere.errors import NotFoundError, UnprocessableEntityError
 from fastapi.testclient import TestClient
 
+from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
-from tests.api.conftest import Counts
+from tests.api.conftest import Counts, Variant
 from tests.api.operations import RERANK, assert_problem
 from tests.conftest import CURIE
 
@@ -120,6 +121,23 @@ def test_in_the_words_of_jina(http: TestClient, curie: str) -> None:
     assert (answer["object"], answer["model"]) == ("list", curie)
     assert [one["index"] for one in answer["results"]] == [0, 1]
     assert answer["results"][0]["document"] == {"text": TEXTS[0]}
+
+
+def test_an_empty_text_is_a_text(http: TestClient, curie: str) -> None:
+    body = {"model": curie, "query": QUESTION, "documents": ["", " ", TEXTS[0]]}
+    answer = http.post("/v1/rerank", json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["results"][0]["index"] == 2
+
+
+def test_texts_that_take_too_long_leave_no_episode(variant: Variant, curie: str, counts: Counts) -> None:
+    hasty = TestClient(create_app(variant(query_timeout_seconds=0.001)), raise_server_exceptions=False)
+    before = counts()
+    answer = hasty.post("/v1/rerank", json={"model": curie, "query": QUESTION, "documents": TEXTS})
+    assert_problem(answer)
+    assert (answer.status_code, answer.json()["type"]) == (503, "urn:engram:problem:deadline")
+    assert answer.json()["message"] == answer.json()["detail"]
+    assert counts() == before
 
 
 def test_a_collection_that_knows_none_of_the_texts(second: cohere.ClientV2, curie: str) -> None:

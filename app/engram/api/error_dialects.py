@@ -68,7 +68,7 @@ SCHEMAS: dict[Dialect, type[Problem]] = {
 
 @dataclass(frozen=True, slots=True)
 class DialectError:
-    """What a dialect makes of an error: its status, and the members of its own."""
+    """An error in a dialect: its status, and the members that only this dialect has."""
 
     status: int
     members: Mapping[str, Any]

@@ -200,9 +200,9 @@ def _named(passage_id: str, titles: Mapping[str, str | None]) -> str:
 
 def _with_quotes(quotes: list[tuple[str, str]]) -> str:
     """Sentences, each with a number, and below them the source that each number stands for."""
-    said = "\n".join(f'"{text}" [{number}]' for number, (_, text) in enumerate(quotes, 1))
+    sentences = "\n".join(f'"{text}" [{number}]' for number, (_, text) in enumerate(quotes, 1))
     sources = "\n".join(f"[{number}] {source}" for number, (source, _) in enumerate(quotes, 1))
-    return f"{QUOTED}\n\n{said}\n\n{sources}"
+    return f"{QUOTED}\n\n{sentences}\n\n{sources}"
 
 
 def _with_sources(words: str, sources: list[tuple[str, str]]) -> str:

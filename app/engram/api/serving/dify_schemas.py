@@ -46,7 +46,7 @@ POSITIVE: dict[Operator, Comparator] = {
     "before": "less",
     "after": "more",
 }
-"""What each operator compares, or what its opposite does."""
+"""Operator -> the comparison that it makes, or that its opposite makes."""
 NEGATED = frozenset({"not contains", "is not", "not in", "empty", "null", "≠"})
 WITHOUT_VALUE = frozenset({"empty", "not empty", "null", "not null"})
 SEVERAL_VALUES = frozenset({"in", "not in"})
@@ -127,7 +127,7 @@ class MetadataConditionIn(BaseModel):
 
 
 class RetrievalSettingIn(BaseModel):
-    """How much is wanted."""
+    """Bounds on the answer."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 

@@ -40,7 +40,7 @@ async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
     summary="Rank texts, for version 2 of Cohere's clients",
 )
 async def post_rerank_v2(sent: Posted, app: App, answering: Answering) -> Response:
-    """As `POST /v1/rerank`."""
+    """Rank texts for a question, as `POST /v1/rerank` does."""
     return await answering.do(partial(_written, sent, app, "2"))
 
 

@@ -84,7 +84,7 @@ class ApiVersionOut(BaseModel):
 
 
 class RerankMetaOut(BaseModel):
-    """What Cohere's clients read besides."""
+    """Details that Cohere's clients read."""
 
     api_version: ApiVersionOut
 

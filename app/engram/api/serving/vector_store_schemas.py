@@ -76,7 +76,7 @@ SearchFilter = Union[ComparisonFilter, CompoundFilter]  # noqa: UP007 - names a 
 
 
 class RankingOptionsIn(BaseModel):
-    """How passages are ranked. `hybrid_search` is refused: the collection weighs words and vectors itself."""
+    """Options of the ranking. `hybrid_search` is refused: the collection weighs words and vectors itself."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -126,7 +126,7 @@ class SearchIn(BaseModel):
         return 0.0 if self.ranking_options is None else self.ranking_options.score_threshold
 
     def question(self) -> str:
-        """What is asked of the collection."""
+        """The question as one text."""
         return "\n".join(self.query) if isinstance(self.query, list) else self.query
 
     def to_query(self, scope: Scope) -> Query:
@@ -194,7 +194,7 @@ class SearchPageOut(BaseModel):
 
 
 class DescribedCollection(Protocol):
-    """What a vector store tells of a collection."""
+    """A collection, as far as a vector store shows it."""
 
     @property
     def name(self) -> str: ...

@@ -59,6 +59,7 @@ class RerankService:
         """
         collection = query.scope.collection
         self._encoder.check(collection)
+        encoded = self._similarities(query, texts)  # first: what fails here leaves no episode
         with self._database.snapshot() as reader:
             stored = passages.by_text(reader, collection.id, {*texts, *(text.strip() for text in texts)})
         known = {text: holders for text in texts if (holders := stored.get(text) or stored.get(text.strip()))}
@@ -72,7 +73,6 @@ class RerankService:
             for text, holders in known.items()
             if (shown := [name for name in holders.values() if name in ranks])
         }
-        encoded = self._similarities(query, texts)
         ranked = [place for place, text in enumerate(texts) if text in best]
         ranked.sort(key=lambda place: ranks[best[texts[place]]])
         scores = shared_scores(encoded, ranked)

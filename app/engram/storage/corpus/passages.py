@@ -15,7 +15,7 @@ from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 Vector = NDArray[np.float32]
 TEXT_HASH = "hashtextextended(p.text, 0)"
-"""What an index finds the text of a ``passage p`` by."""
+"""Key under which an index finds the text of a ``passage p``."""
 
 
 @dataclass(frozen=True, slots=True)

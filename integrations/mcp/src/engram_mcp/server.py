@@ -62,7 +62,7 @@ class FoundDocument(TypedDict):
 
 
 class FoundDocuments(TypedDict):
-    """What ``search`` found, the best first; ``judge`` takes the ``query_id``, null if there is no collection."""
+    """Documents, the best first; ``judge`` takes the ``query_id``, which is null if there is no collection."""
 
     results: list[FoundDocument]
     query_id: str | None
