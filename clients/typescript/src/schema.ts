@@ -1605,7 +1605,7 @@ export interface paths {
         put?: never;
         /**
          * Rank texts, for version 2 of Cohere's clients
-         * @description As `POST /v1/rerank`.
+         * @description Rank texts for a question, as `POST /v1/rerank` does.
          *
          *     Scope: `query`.
          */
@@ -6153,7 +6153,7 @@ export interface components {
         };
         /**
          * RankingOptionsIn
-         * @description How passages are ranked. `hybrid_search` is refused: the collection weighs words and vectors itself.
+         * @description Options of the ranking. `hybrid_search` is refused: the collection weighs words and vectors itself.
          */
         RankingOptionsIn: {
             /**
@@ -6400,7 +6400,7 @@ export interface components {
         };
         /**
          * RerankMetaOut
-         * @description What Cohere's clients read besides.
+         * @description Details that Cohere's clients read.
          */
         RerankMetaOut: {
             api_version: components["schemas"]["ApiVersionOut"];
@@ -6523,7 +6523,7 @@ export interface components {
         };
         /**
          * RetrievalSettingIn
-         * @description How much is wanted.
+         * @description Bounds on the answer.
          */
         RetrievalSettingIn: {
             /**

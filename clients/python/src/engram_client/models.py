@@ -1474,7 +1474,7 @@ class ReplayOut(Struct):
 
 class RerankMetaOut(Struct):
     """
-    What Cohere's clients read besides.
+    Details that Cohere's clients read.
     """
 
     api_version: ApiVersionOut

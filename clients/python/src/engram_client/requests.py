@@ -630,7 +630,7 @@ class QueryIn(TypedDict):
 
 class RankingOptionsIn(TypedDict):
     """
-    How passages are ranked. `hybrid_search` is refused: the collection weighs words and vectors itself.
+    Options of the ranking. `hybrid_search` is refused: the collection weighs words and vectors itself.
     """
 
     ranker: NotRequired[Literal["auto", "none", "default-2024-11-15"]]
@@ -698,7 +698,7 @@ class ReplayIn(TypedDict):
 
 class RetrievalSettingIn(TypedDict):
     """
-    How much is wanted.
+    Bounds on the answer.
     """
 
     score_threshold: NotRequired[float | None]
