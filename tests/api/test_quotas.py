@@ -20,7 +20,7 @@ QUESTION = "Where was Marie Curie born?"
 
 @pytest.fixture
 def guarded(variant: Variant, llm_server: OpenAiServer) -> Application:
-    return variant(access="keys", access_remember_seconds=60.0, llm_base_url=llm_server.base_url)
+    return variant(access="keys", access_cache_seconds=60.0, llm_base_url=llm_server.base_url)
 
 
 def client(guarded: Application, tenant: str, scopes: list[str] | None = None, **more: Any) -> TestClient:

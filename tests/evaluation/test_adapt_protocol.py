@@ -117,7 +117,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     assert document["command"] == (
         "engram evaluate sample --protocol adapt --seed 0 --fractions 1.0 --retrievers dense,graph --ways supported"
     )
-    assert document["engine"]["key_strength"] == application.settings.key_strength
+    assert document["engine"]["passage_key_strength"] == application.settings.passage_key_strength
     values = document["phases"][0]["questions"][0]["values"]
     assert set(values) >= {"ndcg@1", "ndcg@10", "mrr", "recall@5", "recall@10", "ms"}
     markdown = next(tmp_path.glob("*.md")).read_text(encoding="utf-8")

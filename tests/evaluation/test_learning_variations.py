@@ -96,7 +96,7 @@ def test_without_hub_cap_more_is_read(application: Application, addresses: Serve
     services = varied(application, addresses, variation)
     services.close()
     assert services.settings.hub_limit > application.settings.hub_limit
-    assert services.settings.recall_gate == application.settings.recall_gate
+    assert services.settings.question_memory_threshold == application.settings.question_memory_threshold
 
 
 def test_a_flipped_verdict_says_the_opposite() -> None:

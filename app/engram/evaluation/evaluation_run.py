@@ -39,7 +39,7 @@ ENGINE = (
     "embedding_model",
     "embedding_precision",
     "spacy_model",
-    "recall_gate",
+    "question_memory_threshold",
     "hub_limit",
     "candidate_limit",
     "exact_search_limit",
@@ -52,7 +52,13 @@ ENGINE = (
     "judge_newcomer_share",
 )
 # Those that can change a figure of ``adapt`` and ``expand`` alone.
-KEYS = ("key_strength", "key_term_strength", "key_units", "key_capacity", "key_gate_top_k")
+KEYS = (
+    "passage_key_strength",
+    "passage_key_term_strength",
+    "passage_key_units",
+    "passage_key_capacity",
+    "passage_key_gate_top_k",
+)
 
 # Those that can change a figure under the ``--sufficiency`` that goes by them.
 STOPS: Mapping[str, tuple[str, ...]] = {

@@ -44,7 +44,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an access key
-         * @description Have the key count no more. Each process notices within ENGRAM_ACCESS_REMEMBER_SECONDS.
+         * @description Have the key count no more. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS.
          *
          *     Scope: `admin`.
          */
@@ -170,7 +170,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read administrative acts
+         * Read the audit log
          * @description Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to.
          *
          *     Scope: `audit`.
@@ -1625,66 +1625,6 @@ export interface components {
             next_after: number | null;
         };
         /**
-         * ActOut
-         * @description One act.
-         */
-        ActOut: {
-            /** Action */
-            action: string;
-            /**
-             * Begun At
-             * Format: date-time
-             */
-            begun_at: string;
-            /**
-             * Client
-             * @description The address it came from.
-             */
-            client: string | null;
-            /**
-             * Ended At
-             * @description Null while it goes on, or if its process was lost.
-             */
-            ended_at: string | null;
-            /** Id */
-            id: number;
-            /**
-             * Principal
-             * @description Who did it; of a command, `cli:` and the system's user.
-             */
-            principal: string;
-            /** Request Id */
-            request_id: string | null;
-            /**
-             * Said
-             * @description The body, its first 2,000 characters.
-             */
-            said: string | null;
-            /**
-             * Status
-             * @description Of the answer: below 300 it was done.
-             */
-            status: number | null;
-            /**
-             * Target
-             * @description The path, or what the command was given.
-             */
-            target: string;
-        };
-        /**
-         * ActsOut
-         * @description Acts, the latest first.
-         */
-        ActsOut: {
-            /** Acts */
-            acts: components["schemas"]["ActOut"][];
-            /**
-             * Next Before
-             * @description What to send as `before` for the next page; null at the end.
-             */
-            next_before: number | null;
-        };
-        /**
          * AddedTermOut
          * @description By how much a term's frequency in the passage's lexical key was raised.
          */
@@ -1900,7 +1840,7 @@ export interface components {
             arm: string | null;
             /** @description Of the passages that the verdict supports or calls missed, the share that was in the answer. */
             evidence_recall: components["schemas"]["FigureOut"];
-            /** @description The verdict's word, else whether its score reaches ENGRAM_KEY_GENERATION_THRESHOLD. */
+            /** @description The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD. */
             generation_success: components["schemas"]["FigureOut"];
             /** @description Of all queries, judged or not. */
             hops: components["schemas"]["FigureOut"];
@@ -1925,6 +1865,66 @@ export interface components {
              * @description Queries that no verdict was ever accepted for: nothing is known of them, and they need not be like the judged ones.
              */
             unjudged: number;
+        };
+        /**
+         * AuditEntryOut
+         * @description One administrative act.
+         */
+        AuditEntryOut: {
+            /** Action */
+            action: string;
+            /**
+             * Begun At
+             * Format: date-time
+             */
+            begun_at: string;
+            /**
+             * Body
+             * @description The body, its first 2,000 characters.
+             */
+            body: string | null;
+            /**
+             * Client
+             * @description The address it came from.
+             */
+            client: string | null;
+            /**
+             * Ended At
+             * @description Null while it goes on, or if its process was lost.
+             */
+            ended_at: string | null;
+            /** Id */
+            id: number;
+            /**
+             * Principal
+             * @description Who did it; of a command, `cli:` and the system's user.
+             */
+            principal: string;
+            /** Request Id */
+            request_id: string | null;
+            /**
+             * Status
+             * @description Of the answer: below 300 it was done.
+             */
+            status: number | null;
+            /**
+             * Target
+             * @description The path, or what the command was given.
+             */
+            target: string;
+        };
+        /**
+         * AuditLogOut
+         * @description Entries of the audit log, the latest first.
+         */
+        AuditLogOut: {
+            /** Entries */
+            entries: components["schemas"]["AuditEntryOut"][];
+            /**
+             * Next Before
+             * @description What to send as `before` for the next page; null at the end.
+             */
+            next_before: number | null;
         };
         /**
          * BatchIn
@@ -3807,7 +3807,7 @@ export interface components {
             expansions?: components["schemas"]["ExpansionIn"][];
             /**
              * Generation Score
-             * @description How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on it was right.
+             * @description Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
              */
             generation_score?: number | null;
             /**
@@ -3849,7 +3849,7 @@ export interface components {
             rejected?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Retrieval Success
-             * @description Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
+             * @description True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
              */
             retrieval_success?: boolean | null;
             /**
@@ -4012,7 +4012,7 @@ export interface components {
             passages: number;
             /**
              * Reason
-             * @description saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_KEY_MOST_WAITING verdicts waited; requested: by POST /collections/{name}/evolve.
+             * @description saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve.
              */
             reason: string;
             /**
@@ -7477,7 +7477,7 @@ export interface operations {
     get_audit: {
         parameters: {
             query?: {
-                /** @description Only acts before this one. */
+                /** @description Only entries before this one. */
                 before?: number | null;
                 /** @description Rows per page. */
                 limit?: number;
@@ -7494,7 +7494,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ActsOut"];
+                    "application/json": components["schemas"]["AuditLogOut"];
                 };
             };
             /** @description Unauthorized */

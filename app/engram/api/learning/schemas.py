@@ -74,9 +74,9 @@ class FeedbackIn(Model):
     retrieval_success: Flag | None = Field(
         default=None,
         description=(
-            "Whether the evidence was found. True validates the expansions; false leaves them to generation; null: "
-            "Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded "
-            "question."
+            "True: the evidence was retrieved, which validates the expansions. False: the generation score "
+            "decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded "
+            "question validates them."
         ),
     )
     generation_success: Flag | None = Field(
@@ -92,8 +92,8 @@ class FeedbackIn(Model):
         le=1,
         strict=True,
         description=(
-            "How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on "
-            "it was right."
+            "Quality of the answer, used where `generation_success` is null. The answer counts as right from "
+            "ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on."
         ),
     )
     supporting_passages: list[ExternalId] = Field(

@@ -39,7 +39,7 @@ def opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
         list(plan.mentions),
         plan.limits,
         plan.profile.sentences_per_hop,
-        recall=(plan.recall_gate, RECALL_QUESTIONS) if recalls(plan) else None,
+        recall=(plan.question_memory_threshold, RECALL_QUESTIONS) if recalls(plan) else None,
         near=NEAR_PASSAGES if _hubs_near(plan) else None,
     )
 
@@ -67,14 +67,14 @@ def begin(
     recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = question_supports.recall(
-            reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS
+            reader, plan.focus, list(start.activation), plan.question_memory_threshold, RECALL_QUESTIONS
         )
     if not plan.focus.policy.gated:
         recalled = [
             replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
             for past in recalled
         ]
-    priors, vouched = heard(recalled, plan.recall_gate)
+    priors, vouched = heard(recalled, plan.question_memory_threshold)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
     reached = None if joining else walk.reached
     return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched, reached=reached)

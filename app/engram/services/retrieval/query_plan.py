@@ -80,7 +80,7 @@ class QueryPlan:
     Attributes:
         focus: what all its statements look for, and where.
         limits: bounds on what one statement reads.
-        recall_gate: least cosine of a past question that is heard.
+        question_memory_threshold: least cosine of a past question that is heard.
         max_hops: propagation rounds at most.
         sufficiency: what may end them early.
         mentions: normalised name -> the name as the question writes it.
@@ -94,7 +94,7 @@ class QueryPlan:
     served: ServingMode
     focus: Focus
     limits: GraphLimits
-    recall_gate: float
+    question_memory_threshold: float
     max_hops: int
     sufficiency: Sufficiency
     mentions: Mapping[str, str]
@@ -138,7 +138,7 @@ class QueryPlanner:
     encoder: Encoder
     language: Language
     limits: GraphLimits
-    recall_gate: float
+    question_memory_threshold: float
     llm: Llm | None = None
     llm_times: bool = False
     collapse_duplicates: bool = True
@@ -182,7 +182,7 @@ class QueryPlanner:
             served=served,
             focus=focus,
             limits=self.limits,
-            recall_gate=self.recall_gate,
+            question_memory_threshold=self.question_memory_threshold,
             max_hops=query.max_hops or served.profile.max_hops,
             sufficiency=sufficiency,
             mentions=mentions,

@@ -261,8 +261,8 @@ lexical_passage = Table(
     comment="What takes a passage out of the lexical index again, exactly as it came.",
 )
 
-spare_vector = Table(
-    "spare_vector",
+staged_embedding = Table(
+    "staged_embedding",
     metadata,
     Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
     Column("id", BigInteger, Identity(), nullable=False),
@@ -288,7 +288,7 @@ spare_vector = Table(
     ),
     *(
         Index(
-            f"spare_vector_{name}_idx",
+            f"staged_embedding_{name}_idx",
             "collection_id",
             column,
             "encoder",

@@ -589,13 +589,13 @@ class AsyncEngram:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
         return await self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
-    async def audit(self) -> AsyncIterator[m.ActOut]:
+    async def audit(self) -> AsyncIterator[m.AuditEntryOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
         before: int | None = None
         while True:
-            page = await self._get(m.ActsOut, "/audit", before=before)
-            for act in page.acts:
-                yield act
+            page = await self._get(m.AuditLogOut, "/audit", before=before)
+            for entry in page.entries:
+                yield entry
             before = page.next_before
             if before is None:
                 return

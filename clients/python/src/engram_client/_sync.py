@@ -576,13 +576,13 @@ class Engram:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
         return self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
-    def audit(self) -> Iterator[m.ActOut]:
+    def audit(self) -> Iterator[m.AuditEntryOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
         before: int | None = None
         while True:
-            page = self._get(m.ActsOut, "/audit", before=before)
-            for act in page.acts:
-                yield act
+            page = self._get(m.AuditLogOut, "/audit", before=before)
+            for entry in page.entries:
+                yield entry
             before = page.next_before
             if before is None:
                 return

@@ -71,13 +71,26 @@ class AccessKeysOut(Struct):
     """
 
 
-class ActOut(Struct):
+class AddedTermOut(Struct):
     """
-    One act.
+    By how much a term's frequency in the passage's lexical key was raised.
+    """
+
+    increment: float
+    term: str
+
+
+class AuditEntryOut(Struct):
+    """
+    One administrative act.
     """
 
     action: str
     begun_at: str
+    body: str | None
+    """
+    The body, its first 2,000 characters.
+    """
     client: str | None
     """
     The address it came from.
@@ -92,10 +105,6 @@ class ActOut(Struct):
     Who did it; of a command, `cli:` and the system's user.
     """
     request_id: str | None
-    said: str | None
-    """
-    The body, its first 2,000 characters.
-    """
     status: int | None
     """
     Of the answer: below 300 it was done.
@@ -106,25 +115,16 @@ class ActOut(Struct):
     """
 
 
-class ActsOut(Struct):
+class AuditLogOut(Struct):
     """
-    Acts, the latest first.
+    Entries of the audit log, the latest first.
     """
 
-    acts: list[ActOut]
+    entries: list[AuditEntryOut]
     next_before: int | None
     """
     What to send as `before` for the next page; null at the end.
     """
-
-
-class AddedTermOut(Struct):
-    """
-    By how much a term's frequency in the passage's lexical key was raised.
-    """
-
-    increment: float
-    term: str
 
 
 class ChangeOut(Struct):
@@ -713,7 +713,7 @@ class GenerationOut(Struct):
     """
     reason: str
     """
-    saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_KEY_MOST_WAITING verdicts waited; requested: by POST /collections/{name}/evolve.
+    saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve.
     """
     rules: dict[str, Any]
     """
@@ -1735,7 +1735,7 @@ class ArmLiftOut(Struct):
     """
     generation_success: FigureOut
     """
-    The verdict's word, else whether its score reaches ENGRAM_KEY_GENERATION_THRESHOLD.
+    The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD.
     """
     hops: FigureOut
     """

@@ -870,7 +870,7 @@ class FeedbackIn(TypedDict):
     """
     generation_score: NotRequired[float | None]
     """
-    How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on it was right.
+    Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
     """
     generation_success: NotRequired[bool | None]
     """
@@ -898,7 +898,7 @@ class FeedbackIn(TypedDict):
     """
     retrieval_success: NotRequired[bool | None]
     """
-    Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
+    True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
     """
     session_id: NotRequired[str | None]
     """
