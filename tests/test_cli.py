@@ -147,7 +147,7 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     asked = cli("query", QUESTION, "-c", curie, "--top-k", "2", "--trace")
     assert asked.returncode == 0, asked.stderr
     first, *rest = asked.stdout.splitlines()
-    query_id = re.fullmatch(r"query (\S+): \d hops?, \w+, enough \d+%", first)[1]  # type: ignore[index]
+    query_id = re.fullmatch(r"query (\S+): \d hops?, \w+, sufficiency \d+%", first)[1]  # type: ignore[index]
     sentence = next(line for line in rest if "Marie Curie was born in Warsaw in 1867." in line)
     identity = re.match(r"\s+\[(\d+)\] ", sentence)[1]  # type: ignore[index]
     assert any(line.startswith("hop 1: ") for line in rest)

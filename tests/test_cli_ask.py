@@ -33,7 +33,7 @@ def test_rounds_are_shown_as_they_come(cli: Cli, application: Application, curie
     worker.join()
     lines = said.splitlines()
     assert lines[0] == f"round 1: {CHAIN}"
-    assert lines[1].startswith("     3 sentences, enough 0.")
+    assert lines[1].startswith("     3 sentences, sufficiency 0.")
     assert lines[2] == "round 2: into which sea does the river that Warsaw lies on flow"
     assert any(line.startswith("session ") and ", 2 rounds, 3 passages, " in line for line in lines)
     assert any(line.startswith("  the birthplace of Marie Curie: Warsaw  [") for line in lines)

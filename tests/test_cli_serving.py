@@ -71,7 +71,7 @@ def test_a_question_that_says_nothing_is_given_an_arm(cli: Cli, curie: str, tmp_
     experiment = write(tmp_path / "arms.json", {"arms": [{"name": "all", "percent": 100, "memory": "off"}]})
     shown(cli, curie, "--experiment", experiment, "--explore", "1")
     first, *rest = cli("query", QUESTION, "-c", curie, "--top-k", "2", "--unit", "user").stdout.splitlines()
-    assert re.fullmatch(r"query \S+: \d hops?, \w+, arm all, enough \d+%", first)
+    assert re.fullmatch(r"query \S+: \d hops?, \w+, arm all, sufficiency \d+%", first)
     ranked = [line for line in rest if re.match(r"\d\. ", line)]
     assert ["  (explored)" in line for line in ranked] == [False, True]
     own = cli("query", QUESTION, "-c", curie, "--memory", "read", "--json")

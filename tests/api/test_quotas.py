@@ -85,7 +85,7 @@ def test_a_language_model_takes_its_scope_and_its_budget(
 ) -> None:
     asked = {"query": QUESTION, "collection": curie}
     plain = client(guarded, "local", ["query"])
-    for path, more in (("/answer", {}), ("/query", {"sufficiency": "llm"}), ("/expand", {"methods": ["hyde"]})):
+    for path, more in (("/answer", {}), ("/query", {"stop_rule": "llm"}), ("/expand", {"methods": ["hyde"]})):
         refused = plain.post(path, json=asked | more)
         assert refused.status_code == 403, path
     assert llm_server.requests == []

@@ -135,7 +135,7 @@ def test_the_command_measures_without_a_server(folder: Path, application: Applic
     assert "recall, pair" in done.stdout
 
 
-@pytest.mark.parametrize("given", [{"turns": 3}, {"seeds": (1,)}, {"sufficiency": "none"}, {"top_k": 3}])
+@pytest.mark.parametrize("given", [{"turns": 3}, {"seeds": (1,)}, {"stop_rule": "none"}, {"top_k": 3}])
 def test_options_of_what_asks_and_judges_mean_nothing(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match="means nothing to --protocol extraction"):
         Options(protocol="extraction", **given)

@@ -26,9 +26,9 @@ def say_answer(answer: Mapping[str, Any]) -> None:
     """Passages with their titles and the sentences that speak for them; the trace, where there is one."""
     arm = "" if answer["arm"] is None else f", arm {answer['arm']}"
     shadow = ", in shadow" if answer["shadow"] else ""
-    enough = "" if answer["enough"] is None else f", enough {answer['enough']:.0%}"
+    sufficiency = "" if answer["sufficiency"] is None else f", sufficiency {answer['sufficiency']:.0%}"
     hops = counted(answer["hops"], "hop")
-    say(f"query {answer['query_id']}: {hops}, {answer['stop_reason']}{arm}{shadow}{enough}")
+    say(f"query {answer['query_id']}: {hops}, {answer['stop_reason']}{arm}{shadow}{sufficiency}")
     for rank, passage in enumerate(answer["passages"], start=1):
         by_chance = "  (explored)" if passage["explored"] else ""
         title = f"  {short(passage['title'], 80)}" if passage["title"] else ""
@@ -66,8 +66,8 @@ def why_nothing(client: Client, answer: Mapping[str, Any], sought: Mapping[str, 
     """Why an answer has no passage, and what to try."""
     name = answer["collection"]
     if answer["insufficient"]:
-        probability = answer["enough"] or 0
-        return f"Nothing is shown, since it is enough with {probability:.0%} only: see docs/sufficiency.md."
+        probability = answer["sufficiency"] or 0
+        return f"Nothing is shown, since sufficiency is {probability:.0%} only: see docs/sufficiency.md."
     held = client.send("GET", path_of("collections", name))["passage_count"]
     if not held:
         page = client.send("GET", path_of("collections", name, "jobs"), params={"limit": 20})

@@ -54,7 +54,7 @@ def evaluate(
             "many of those with expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
-    sufficiency: Annotated[
+    stop_rule: Annotated[
         str | None,
         typer.Option(
             help="What ends hops early: none, coverage, learned, published or llm; the profile's own by default."
@@ -163,7 +163,7 @@ def evaluate(
         "judge": judge,
         "seeds": tuple(seed or [0]),
         "limit": limit,
-        "sufficiency": sufficiency,
+        "stop_rule": stop_rule,
         "freeze": tuple(freeze or ()),
         "fractions": numbers("--fractions", fractions),
         "retrievers": tuple(retrievers.split(",")),

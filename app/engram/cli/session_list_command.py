@@ -16,7 +16,7 @@ from engram.cli.terminal import (
     say_table,
 )
 
-HEADINGS = ("session", "planner", "status", "because", "rounds", "enough", "begun", "question")
+HEADINGS = ("session", "planner", "status", "because", "rounds", "sufficiency", "begun", "question")
 
 
 @cli.command(rich_help_panel=ASK)
@@ -52,7 +52,7 @@ def _cells(session: dict[str, Any]) -> tuple[str, ...]:
         session["status"],
         session["stop_reason"] or "",
         str(session["rounds"]),
-        "" if session["enough"] is None else f"{session['enough']:.2f}",
+        "" if session["sufficiency"] is None else f"{session['sufficiency']:.2f}",
         session["created_at"][:19].replace("T", " "),
         session["question"],
     )

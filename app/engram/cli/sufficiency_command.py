@@ -1,4 +1,4 @@
-"""The command that measures how well it is told whether an answer is enough."""
+"""Command that measures how well sufficiency is predicted."""
 
 import json
 from functools import partial
@@ -13,7 +13,7 @@ from engram.cli.terminal import MEASURE, cli, err, figures, say, say_table
 
 
 @cli.command(rich_help_panel=MEASURE)
-def enough(
+def sufficiency(
     dataset: Annotated[
         Path, typer.Argument(help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
     ],
@@ -41,7 +41,7 @@ def enough(
     ] = None,
     folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("evaluation"),
 ) -> None:
-    """Measure how well it is told whether an answer is enough, on a data set: docs/sufficiency.md."""
+    """Measure how well sufficiency is predicted on a data set: docs/sufficiency.md."""
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
     from engram.evaluation.harness import open_harness
@@ -88,9 +88,9 @@ def enough(
                 lacking=lacking,
             )
         prior_of_kind = services.priors.of_kind(kind)
-        measured["prior"] = [prior_of_kind.enough_name, *prior_of_kind.fitted]
+        measured["prior"] = [prior_of_kind.sufficiency_name, *prior_of_kind.fitted]
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"enough-{'draws-' if draws is not None else ''}{loaded.name}.json"
+    path = folder / f"sufficiency-{'draws-' if draws is not None else ''}{loaded.name}.json"
     path.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
     if draws is None:
         say_table([["figure", "value"], *figures(measured)], "<>")

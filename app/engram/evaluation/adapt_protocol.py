@@ -249,9 +249,9 @@ def store_of(run: Run, questions: Iterable[Question], **parameters: Any) -> Phas
 
 
 def arm_of(run: Run, retriever: Strategy, memory: Memory) -> QueryArm:
-    """Hops are ended by ``--sufficiency`` where there are any."""
-    sufficiency = run.options.sufficiency if retriever == "graph" else None
-    return QueryArm(run.options.profile, memory, sufficiency, strategy=retriever)
+    """Hops are ended by ``--stop-rule`` where there are any."""
+    stop_rule = run.options.stop_rule if retriever == "graph" else None
+    return QueryArm(run.options.profile, memory, stop_rule, strategy=retriever)
 
 
 def _turn(keys: str) -> int:

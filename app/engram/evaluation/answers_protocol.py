@@ -45,7 +45,7 @@ def answers(run: Run) -> list[Phase]:
     questions = answerable(run.dataset, run.options.limit)
     store = run.store(profile=run.options.profile, top_k=run.options.top_k)
     arm = run.options.profile
-    asking = QueryArm(arm, "off", run.options.sufficiency)
+    asking = QueryArm(arm, "off", run.options.stop_rule)
     rows = in_parts(
         run,
         f"{arm}: answers",

@@ -125,7 +125,7 @@ def _rows(
         # So many arrivals stand for weeks: what holds one judge back for a day would end the stream with its first.
         harness = harness_of(run, replace(FULL, frozen=frozenset(run.options.freeze), uncapped=True))
         harness.reset()
-        asking = QueryArm(run.options.profile, "off" if reading is None else "read", run.options.sufficiency)
+        asking = QueryArm(run.options.profile, "off" if reading is None else "read", run.options.stop_rule)
         step = run.begin(f"{arm}, seed {seed}", len(questions))
         phase = Phase(arm, whole, 0, seed, tuple(score(_lived(harness, questions, asking, reading, seed, step))))
         store.put(phase)

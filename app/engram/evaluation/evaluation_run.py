@@ -60,7 +60,7 @@ KEYS = (
     "passage_key_gate_top_k",
 )
 
-# Those that can change a figure under the ``--sufficiency`` that goes by them.
+# Those that can change a figure under the ``--stop-rule`` that goes by them.
 STOPS: Mapping[str, tuple[str, ...]] = {
     "learned": ("sufficiency_threshold",),
     "published": ("stop_weights", "cross_encoder"),
@@ -121,9 +121,9 @@ def evaluate(
         or options.answered
         or (options.protocol == "session" and services.llm is not None)
     )
-    if asks or "llm" in {options.judge, options.sufficiency}:
+    if asks or "llm" in {options.judge, options.stop_rule}:
         engine["llm_model"] = services.settings.llm_model
-    for name in STOPS.get(options.sufficiency or "", ()):
+    for name in STOPS.get(options.stop_rule or "", ()):
         value = getattr(services.settings, name)
         engine[name] = str(value) if isinstance(value, Path) else value
     fitted = options.weighted and dataset.name in services.priors.fitted

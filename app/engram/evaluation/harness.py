@@ -33,7 +33,7 @@ from engram.services.passage_keys.rekey import RekeyService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.pool_classifier import PoolClassifier
-from engram.services.retrieval.query import Memory, Query, Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
 from engram.services.retrieval.query_expansion import ExpandService
 from engram.services.retrieval.query_plan import as_asked
 from engram.services.retrieval.retrieval_service import RetrieveService
@@ -111,7 +111,7 @@ class QueryArm:
 
     profile: ProfileName
     memory: Memory
-    sufficiency: Sufficiency | None = None
+    stop_rule: HopStopRule | None = None
     ungated: bool = False
     timeless: bool = False
     strategy: Strategy = "graph"
@@ -173,7 +173,7 @@ class Harness:
             memory=arm.memory,
             profile=arm.profile,
             strategy=arm.strategy,
-            sufficiency=arm.sufficiency,
+            stop_rule=arm.stop_rule,
             include=frozenset({"trace", "sentences"} if read else {"trace"}),
             time_constraint="" if arm.timeless else None,
             expansions=expansions,
@@ -193,7 +193,7 @@ class Harness:
         if arm.strategy != "graph":
             return answer, QuestionResult(question, ranking, ms=ms)
         # Between hops the model is asked whether the evidence suffices, but not after the last one allowed.
-        calls = answer.hops - (answer.stop_reason == "max_hops") if answer.sufficiency == "llm" else 0
+        calls = answer.hops - (answer.stop_reason == "max_hops") if answer.stop_rule == "llm" else 0
         observation = QuestionResult(
             question,
             ranking,

@@ -92,7 +92,7 @@ def _measured(
             harness = harness_of(run, replace(rule, frozen=frozenset(run.options.freeze)))
         harness.reset()
         label = f"{arm}, seed {seed}"
-        asking = QueryArm(run.options.profile, "read", run.options.sufficiency)
+        asking = QueryArm(run.options.profile, "read", run.options.stop_rule)
         if rule is not None:
             _teach(run, harness, parts, asking, f"{label}: ratings", seed)
         questions_by_group = {

@@ -33,7 +33,7 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
     name = options.profile if way == FULL else way.name
     variation = replace(way, frozen=way.frozen.union(options.freeze))
     arm = QueryArm(
-        options.profile, "read", options.sufficiency, ungated=variation.ungated, timeless=variation.timeless
+        options.profile, "read", options.stop_rule, ungated=variation.ungated, timeless=variation.timeless
     )
     plan_of = plan(run.dataset, options, seed)
     store = run.store(

@@ -9,7 +9,7 @@ from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import ProfileName
 from engram.evaluation.retrieval_metrics import DEPTH
 from engram.evaluation.verdict_givers import JudgeName, Verdicts
-from engram.services.retrieval.query import Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Strategy
 from engram.services.sessions.tree_options import Part
 
 Protocol = Literal[
@@ -42,7 +42,7 @@ Way = Literal["supported", "published", "ungated"]
 WAYS: tuple[Way, ...] = get_args(Way)
 PlannerName = Literal["pool", "socratic", "tree", "agent"]
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
-StopName = Literal["planner", "rounds", "enough", "covered", "published"]
+StopName = Literal["planner", "rounds", "sufficiency", "covered", "published"]
 STOPS: tuple[StopName, ...] = get_args(StopName)
 STOPPED: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -69,10 +69,10 @@ FOREIGN: Mapping[str, set[str]] = {
     "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "answers": ADAPTING | REASONING | LEARNING - {"profile"},
     "sweep": ADAPTING | ANSWERING | LEARNING | REASONING,
-    "session": ADAPTING | LEARNING - {"profile"} | {"sufficiency"},
-    "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "sufficiency", "prior"},
+    "session": ADAPTING | LEARNING - {"profile"} | {"stop_rule"},
+    "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
     "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
-    "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"sufficiency", "prior"},
+    "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
 particular protocols."""
@@ -125,7 +125,7 @@ class Options:
         limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``, ``clicks``: arrivals,
             ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at most; None for the
             protocol's own number.
-        sufficiency: what may end the hops early; None for the profile's own.
+        stop_rule: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
         fractions: shares of the questions with expansions that are adapted to; ``adapt`` only, as all below.
@@ -155,7 +155,7 @@ class Options:
     judge: JudgeName = "oracle"
     seeds: tuple[int, ...] = (0,)
     limit: int | None = None
-    sufficiency: Sufficiency | None = None
+    stop_rule: HopStopRule | None = None
     freeze: tuple[Scope, ...] = ()
     prior: str | None = None
     fractions: tuple[float, ...] = FRACTIONS
@@ -181,12 +181,12 @@ class Options:
             "profile": ("paper", "default"),
             "verdicts": ("full", "returned"),
             "judge": ("oracle", "llm"),
-            "sufficiency": get_args(Sufficiency),
+            "stop_rule": get_args(HopStopRule),
             "key_building": get_args(KeyBuilding),
         }
         for name, allowed in choices.items():
             value = getattr(self, name)
-            if value not in allowed and not (name == "sufficiency" and value is None):
+            if value not in allowed and not (name == "stop_rule" and value is None):
                 raise InvalidRequestError(f"{_option(name)} must be one of {', '.join(allowed)}, not {value!r}.")
         if self.turns < 1 or (self.limit is not None and self.limit < 1):
             raise InvalidRequestError("--turns and --limit must be at least 1.")
@@ -219,8 +219,8 @@ class Options:
                     raise InvalidRequestError(f"{_option(name)} means nothing to expand without --answered.")
 
     def _check_reasoning(self) -> None:
-        if self.sufficiency == "learned" and self.profile == "paper":
-            raise InvalidRequestError("--sufficiency learned means nothing to --profile paper: no features rank.")
+        if self.stop_rule == "learned" and self.profile == "paper":
+            raise InvalidRequestError("--stop-rule learned means nothing to --profile paper: no features rank.")
         if self.rounds < 1 or self.llm_calls < 1 or self.at_least < 1:
             raise InvalidRequestError("--rounds, --llm-calls and --at-least must be at least 1.")
         if self.protocol == "session" and len(self.seeds) > 1:
@@ -263,9 +263,9 @@ class Options:
         """``freeze`` in one order, however it was given."""
         return sorted(self.freeze)
 
-    def stop(self, profile: ProfileName) -> Sufficiency | None:
+    def stop(self, profile: ProfileName) -> HopStopRule | None:
         """What may end the hops of a profile early; None for its own: paper has no features for "learned"."""
-        return None if self.sufficiency == "learned" and profile == "paper" else self.sufficiency
+        return None if self.stop_rule == "learned" and profile == "paper" else self.stop_rule
 
     def ways_at(self, fraction: float) -> tuple[Way, ...]:
         """The ways to credit expansions that are measured at a fraction."""
@@ -288,8 +288,8 @@ class Options:
         words += self._adapting() + self._reasoning()
         if self.limit is not None:
             words += ["--limit", str(self.limit)]
-        if self.sufficiency is not None:
-            words += ["--sufficiency", self.sufficiency]
+        if self.stop_rule is not None:
+            words += ["--stop-rule", self.stop_rule]
         words += [word for scope in self.frozen for word in ("--freeze", scope)]
         if self.prior is not None:
             words += ["--prior", self.prior]

@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "session_questions"
 FIRST = 5
 """Passages of either answer that count."""
 ROUNDS, SECONDS, PASSAGES = 3, 600.0, 100
-FOUND_STOPS: frozenset[str] = frozenset({"enough", "covered", "found", "answered", "sufficient"})
+FOUND_STOPS: frozenset[str] = frozenset({"sufficiency", "covered", "found", "answered", "sufficient"})
 """Ends by which a session says that it has the evidence."""
 
 CorpusName = Literal["sample", "manual", "support_forum", "project_docs"]

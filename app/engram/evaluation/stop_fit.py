@@ -95,7 +95,9 @@ def by_session(
         for one in shown.rounds:
             held = {sentence.passage_id for sentence in shown.evidence if sentence.round <= one.number}
             told = one.said["published"]
-            rows.append(round_sufficiency.features(told["entities"], told["relevance"], one.enough, one.covered))
+            rows.append(
+                round_sufficiency.features(told["entities"], told["relevance"], one.sufficiency, one.covered)
+            )
             suffices.append(question.relevant <= held)
         found.append((np.array(rows).reshape(-1, len(round_sufficiency.FEATURES)), np.array(suffices, dtype=bool)))
         step()
@@ -110,7 +112,7 @@ def hops(
     rows: list[list[float]] = []
     suffices: list[bool] = []
     for question in questions:
-        query = Query(text=question.text, scope=harness.scope, memory="off", sufficiency="none")
+        query = Query(text=question.text, scope=harness.scope, memory="off", stop_rule="none")
         found = retrieve.find(retrieve.plan(query))
         for number in range(1, len(found.walk.hops) + 1):
             walk = replace(found.walk, hops=found.walk.hops[:number])

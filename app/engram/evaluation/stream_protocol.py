@@ -44,9 +44,7 @@ def _stream(run: Run, seed: int) -> list[Phase]:
         stream=[question.id for question in asked],
         frozen=options.frozen,
     )
-    arms = {
-        f"memory {memory}": QueryArm(options.profile, memory, options.sufficiency) for memory in ("off", "read")
-    }
+    arms = {f"memory {memory}": QueryArm(options.profile, memory, options.stop_rule) for memory in ("off", "read")}
     names = _parts(len(asked))
     found = [store.get(arm, name, 0, seed) for arm in arms for name in names]
     if all(found):

@@ -70,7 +70,9 @@ def measure_drawn(
     """
     asked = replace(dataset, questions=dataset.questions[:limit])
     rows, held = answered(harness, asked, prior, begin(f"{dataset.name}: answers", len(asked.questions)))
-    found = drawn(prior.enough, rows, held, verdicts, draws, noise, lambda count: begin(f"{count} verdicts", draws))
+    found = drawn(
+        prior.sufficiency, rows, held, verdicts, draws, noise, lambda count: begin(f"{count} verdicts", draws)
+    )
     return {
         "dataset": dataset.name,
         "questions": len(asked.questions),

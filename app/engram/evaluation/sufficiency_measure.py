@@ -20,14 +20,14 @@ from engram.evaluation.dataset import Dataset, Question
 from engram.evaluation.harness import Harness, QueryArm
 from engram.evaluation.verdict_givers import Judge
 from engram.evaluation.weight_fit import holds_all
-from engram.services.retrieval.query import Memory, Query, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Memory, Query
 from engram.services.retrieval.retrieval_service import RetrievalResult
 
 BINS = 10
 """Of the expected calibration error, of equal width."""
 DRAWS = 100
 """Of answers that hold as often as was told."""
-RULES: tuple[Sufficiency, ...] = ("none", "coverage", "published", "learned")
+RULES: tuple[HopStopRule, ...] = ("none", "coverage", "published", "learned")
 TELLING = ("coverage", "published", "learned")
 """What each of these rules goes by is told of the same answers."""
 
@@ -189,16 +189,16 @@ def _asked(
     memory: Memory,
     begin: Begin,
     label: str,
-    rule: Sufficiency | None = None,
+    rule: HopStopRule | None = None,
 ) -> list[SufficiencyPrediction]:
     step, retrieve, told = begin(label, len(questions)), harness.services.retrieve, []
     for question in questions:
-        query = Query(text=question.text, scope=harness.scope, memory=memory, sufficiency=rule)
+        query = Query(text=question.text, scope=harness.scope, memory=memory, stop_rule=rule)
         began = time.perf_counter()
         found = retrieve.find(retrieve.plan(query))
         ms = (time.perf_counter() - began) * 1000.0
         first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
-        enough = found.ranking.enough
+        enough = found.ranking.sufficiency
         told.append(
             SufficiencyPrediction(
                 probability=0.0 if enough is None else enough.probability,
@@ -215,7 +215,7 @@ def _asked(
 
 def _said(harness: Harness, found: RetrievalResult) -> dict[str, float]:
     """What each of ``TELLING`` says of the same answer."""
-    plan, walk, enough = found.plan, found.walk, found.ranking.enough
+    plan, walk, enough = found.plan, found.walk, found.ranking.sufficiency
     return {
         "coverage": coverage(plan.query.text, walk.texts),
         "published": harness.services.classifier.told_of(plan, walk).probability,

@@ -69,7 +69,7 @@ def fit_kinds(
         ranking: by kind the ranking weights to keep, if only what is enough is to be fitted.
 
     Raises:
-        InvalidRequestError: as ``fit_prior`` and ``fit_enough``.
+        InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
     """
     corpora = [(harness, thinned(dataset)) for harness, dataset in corpora]
     weights: dict[str, Any] = {}
@@ -97,11 +97,11 @@ def fit_weights(
         ranking: of the first look and of both, as ``fit_looks`` gives them, if only what is enough is to be fitted.
 
     Raises:
-        InvalidRequestError: as ``fit_prior`` and ``fit_enough``.
+        InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
     """
     first, both = ranking or fit_looks(corpora, steps)
     names = tuple(dataset.name for _, dataset in corpora)
-    return as_json(first, both, names, fit_enough(corpora, first, both, steps))
+    return as_json(first, both, names, fit_sufficiency(corpora, first, both, steps))
 
 
 def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prior]:
@@ -129,7 +129,7 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
     return first, fit_prior(looked(replace(none, first=first), "second"))
 
 
-def fit_enough(corpora: Corpora, first: NDArray[np.float64], ranking: Prior, steps: Steps) -> Prior:
+def fit_sufficiency(corpora: Corpora, first: NDArray[np.float64], ranking: Prior, steps: Steps) -> Prior:
     """A prior of when the first passages hold all the evidence, ranked by these weights.
 
     The questions are asked once more: what is looked at of an answer hangs on the weights that it is ranked by.
@@ -158,7 +158,7 @@ def answered(
     for question in dataset.questions:
         query = Query(text=question.text, scope=harness.scope, memory="off")
         found = retrieve.find(retrieve.plan(query))
-        told = found.ranking.enough
+        told = found.ranking.sufficiency
         if told is not None and len(told.features):
             first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
             rows.append(told.features.astype(np.float32).astype(np.float64))

@@ -1756,10 +1756,10 @@ export interface components {
             /** Query */
             query: string;
             /**
-             * Sufficiency
+             * Stop Rule
              * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -2088,8 +2088,6 @@ export interface components {
         ChatGrounds: {
             /** Citations */
             citations: components["schemas"]["CitationOut"][];
-            /** Enough */
-            enough: number | null;
             /**
              * Query Id
              * @description For `POST /feedback`.
@@ -2100,6 +2098,8 @@ export interface components {
              * @description As it was asked of the collection, where earlier messages had a say restated.
              */
             question: string;
+            /** Sufficiency */
+            sufficiency: number | null;
             /** Sufficient */
             sufficient: boolean;
             /** Warnings */
@@ -2395,10 +2395,10 @@ export interface components {
             /** Query */
             query: string;
             /**
-             * Sufficiency
+             * Stop Rule
              * @description As of POST /query: only where both arms have strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description As of POST /query.
@@ -2675,72 +2675,6 @@ export interface components {
             model: string;
         };
         /**
-         * EnoughInfluenceOut
-         * @description What one verdict did to the model's probability that the answer is enough.
-         */
-        EnoughInfluenceOut: {
-            /**
-             * Applied At
-             * Format: date-time
-             */
-            applied_at: string;
-            /** Feedback Id */
-            feedback_id: number;
-            /** Judge */
-            judge: string;
-            /**
-             * Probability
-             * @description As it is, less what it were without the verdict.
-             */
-            probability: number;
-            /** Question */
-            question: string;
-        };
-        /**
-         * EnoughOut
-         * @description Why the answer is believed to be enough with its probability.
-         */
-        EnoughOut: {
-            /**
-             * Events
-             * @description Verdicts in the weights.
-             */
-            events: number;
-            /**
-             * Features
-             * @description By name (docs/sufficiency.md). None where nothing was found.
-             */
-            features: {
-                [key: string]: components["schemas"]["FeatureTraceOut"];
-            };
-            /**
-             * Influences
-             * @description At most 10 of them, the strongest first; where the query asked for a trace.
-             */
-            influences?: components["schemas"]["EnoughInfluenceOut"][];
-            /**
-             * Influences Cut
-             * @description Whether there are more.
-             * @default false
-             */
-            influences_cut?: boolean;
-            /**
-             * Model
-             * @description By the features: 1 / (1 + exp(-sum of value times weight)).
-             */
-            model: number;
-            /**
-             * Probability
-             * @description The higher one of model and vouched.
-             */
-            probability: number;
-            /**
-             * Vouched
-             * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
-             */
-            vouched: number;
-        };
-        /**
          * EntityOut
          * @description A mention in the question and the entity it was aligned to.
          */
@@ -2787,11 +2721,6 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /**
-             * Enough
-             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
-             */
-            enough?: number | null;
             /** Entities */
             entities?: components["schemas"]["EntityOut"][] | null;
             /**
@@ -2816,7 +2745,7 @@ export interface components {
             hops: number;
             /**
              * Insufficient
-             * @description Whether passages are withheld because enough is below the query's min_sufficiency.
+             * @description Whether passages are withheld because sufficiency is below the query's min_sufficiency.
              * @default false
              */
             insufficient?: boolean;
@@ -2856,6 +2785,11 @@ export interface components {
              */
             stop_reason: "max_hops" | "sufficient" | "no_entities" | "no_candidates" | "no_hops";
             /**
+             * Stop Rule
+             * @enum {string}
+             */
+            stop_rule: "none" | "coverage" | "learned" | "published" | "llm";
+            /**
              * Strategy
              * @default graph
              * @enum {string}
@@ -2863,9 +2797,9 @@ export interface components {
             strategy?: "graph" | "dense" | "lexical" | "hybrid";
             /**
              * Sufficiency
-             * @enum {string}
+             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
-            sufficiency: "none" | "coverage" | "learned" | "published" | "llm";
+            sufficiency?: number | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -4113,7 +4047,7 @@ export interface components {
             };
             /** Hop */
             hop: number;
-            /** @description With sufficiency 'published', but of the last hop that there may be. */
+            /** @description With stop rule 'published', but of the last hop that there may be. */
             published?: components["schemas"]["PublishedOut"] | null;
             /** Sentences */
             sentences: components["schemas"]["SentenceTraceOut"][];
@@ -4763,8 +4697,6 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Enough */
-            enough: number | null;
             /** Finished At */
             finished_at: string | null;
             /**
@@ -4787,7 +4719,9 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("sufficiency" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            /** Sufficiency */
+            sufficiency: number | null;
         };
         /**
          * MemoryPartOut
@@ -5402,7 +5336,7 @@ export interface components {
              * Models
              * @description Whose weights would lose what it taught.
              */
-            models: ("enough" | "ranking" | "round")[];
+            models: ("sufficiency" | "ranking" | "round")[];
             /** States */
             states: components["schemas"]["LeftOut"][];
             /**
@@ -5584,10 +5518,10 @@ export interface components {
             /** Query */
             query: string;
             /**
-             * Sufficiency
+             * Stop Rule
              * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -5623,11 +5557,6 @@ export interface components {
             collapse_duplicates?: boolean;
             /** Collection */
             collection: string;
-            /**
-             * Enough
-             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
-             */
-            enough?: number | null;
             /** Entities */
             entities?: components["schemas"]["EntityOut"][] | null;
             /**
@@ -5640,7 +5569,7 @@ export interface components {
             hops: number;
             /**
              * Insufficient
-             * @description Whether passages are withheld because enough is below the query's min_sufficiency.
+             * @description Whether passages are withheld because sufficiency is below the query's min_sufficiency.
              * @default false
              */
             insufficient?: boolean;
@@ -5675,6 +5604,11 @@ export interface components {
              */
             stop_reason: "max_hops" | "sufficient" | "no_entities" | "no_candidates" | "no_hops";
             /**
+             * Stop Rule
+             * @enum {string}
+             */
+            stop_rule: "none" | "coverage" | "learned" | "published" | "llm";
+            /**
              * Strategy
              * @default graph
              * @enum {string}
@@ -5682,9 +5616,9 @@ export interface components {
             strategy?: "graph" | "dense" | "lexical" | "hybrid";
             /**
              * Sufficiency
-             * @enum {string}
+             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
-            sufficiency: "none" | "coverage" | "learned" | "published" | "llm";
+            sufficiency?: number | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -6144,8 +6078,6 @@ export interface components {
             /** Created At */
             created_at: string | null;
             curated: components["schemas"]["CuratedOut"];
-            /** Enough */
-            enough: number | null;
             gap: components["schemas"]["GapOut"] | null;
             /** Number */
             number: number;
@@ -6165,6 +6097,8 @@ export interface components {
             };
             /** Sub Question */
             sub_question: string | null;
+            /** Sufficiency */
+            sufficiency: number | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };
@@ -6472,11 +6406,6 @@ export interface components {
              */
             created_at: string;
             /**
-             * Enough
-             * @description Probability that the first five passages hold all the evidence; null where it ended not_found.
-             */
-            enough: number | null;
-            /**
              * Evidence
              * @description The pool, in the order in which it came.
              */
@@ -6519,7 +6448,12 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("sufficiency" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            /**
+             * Sufficiency
+             * @description Probability that the first five passages hold all the evidence; null where it ended not_found.
+             */
+            sufficiency: number | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };
@@ -6679,14 +6613,14 @@ export interface components {
         StopIn: {
             /**
              * Rule
-             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+             * @description 'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
              * @default planner
              * @enum {string}
              */
-            rule?: "planner" | "enough" | "covered" | "published" | "llm" | "rounds";
+            rule?: "planner" | "sufficiency" | "covered" | "published" | "llm" | "rounds";
             /**
              * Threshold
-             * @description Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
+             * @description Sufficiency from which on a session stops; by default 0.9, for 'published' 0.5.
              */
             threshold?: number | null;
         };
@@ -6701,6 +6635,72 @@ export interface components {
             sentence_id: number;
             /** Text */
             text: string;
+        };
+        /**
+         * SufficiencyInfluenceOut
+         * @description What one verdict did to the model's probability that the answer is enough.
+         */
+        SufficiencyInfluenceOut: {
+            /**
+             * Applied At
+             * Format: date-time
+             */
+            applied_at: string;
+            /** Feedback Id */
+            feedback_id: number;
+            /** Judge */
+            judge: string;
+            /**
+             * Probability
+             * @description As it is, less what it were without the verdict.
+             */
+            probability: number;
+            /** Question */
+            question: string;
+        };
+        /**
+         * SufficiencyOut
+         * @description How the probability of sufficiency came about.
+         */
+        SufficiencyOut: {
+            /**
+             * Events
+             * @description Verdicts in the weights.
+             */
+            events: number;
+            /**
+             * Features
+             * @description By name (docs/sufficiency.md). None where nothing was found.
+             */
+            features: {
+                [key: string]: components["schemas"]["FeatureTraceOut"];
+            };
+            /**
+             * Influences
+             * @description At most 10 of them, the strongest first; where the query asked for a trace.
+             */
+            influences?: components["schemas"]["SufficiencyInfluenceOut"][];
+            /**
+             * Influences Cut
+             * @description Whether there are more.
+             * @default false
+             */
+            influences_cut?: boolean;
+            /**
+             * Model
+             * @description By the features: 1 / (1 + exp(-sum of value times weight)).
+             */
+            model: number;
+            /**
+             * Probability
+             * @description The higher one of model and vouched.
+             */
+            probability: number;
+            /**
+             * Vouched
+             * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
+             */
+            vouched: number;
         };
         /**
          * TenantClosed
@@ -6734,8 +6734,6 @@ export interface components {
              * @description Candidates that were left out as duplicates of better ones; null where none would be.
              */
             collapsed?: number | null;
-            /** @description Null with profile 'paper', and with strategies other than 'graph'. */
-            enough?: components["schemas"]["EnoughOut"] | null;
             /** Entities */
             entities: components["schemas"]["EntityOut"][];
             /** Hops */
@@ -6747,6 +6745,8 @@ export interface components {
             passages?: components["schemas"]["PassageTraceOut"][] | null;
             /** Recalled */
             recalled: components["schemas"]["RecallOut"][];
+            /** @description Null with profile 'paper', and with strategies other than 'graph'. */
+            sufficiency?: components["schemas"]["SufficiencyOut"] | null;
             /** Time Constraint */
             time_constraint: string | null;
         };

@@ -29,7 +29,7 @@ def teach(application: Application, name: str, time_constraint: str | None = Non
 
 def asked(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
     scope = application.access.scope(name)
-    query = Query(text=text, scope=scope, include=frozenset({"trace"}), sufficiency="none")
+    query = Query(text=text, scope=scope, include=frozenset({"trace"}), stop_rule="none")
     served = as_asked(query)
     policy = replace(served.profile.policy, gated=not ungated)
     answer = application.ask.query(query, replace(served, profile=replace(served.profile, policy=policy)))

@@ -341,21 +341,6 @@ class EncoderOut(Struct):
     model: str
 
 
-class EnoughInfluenceOut(Struct):
-    """
-    What one verdict did to the model's probability that the answer is enough.
-    """
-
-    applied_at: str
-    feedback_id: int
-    judge: str
-    probability: float
-    """
-    As it is, less what it were without the verdict.
-    """
-    question: str
-
-
 class EntityOut(Struct):
     """
     A mention in the question and the entity it was aligned to.
@@ -938,7 +923,6 @@ class ListedSessionOut(Struct):
     cost: CostOut
     covered: float | None
     created_at: str
-    enough: float | None
     finished_at: str | None
     planner: Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
     question: str
@@ -947,7 +931,7 @@ class ListedSessionOut(Struct):
     status: Literal["running", "stopped", "cancelled", "failed"]
     stop_reason: (
         Literal[
-            "enough",
+            "sufficiency",
             "covered",
             "found",
             "answered",
@@ -967,6 +951,7 @@ class ListedSessionOut(Struct):
         ]
         | None
     )
+    sufficiency: float | None
 
 
 class MemoryPartOut(Struct):
@@ -1196,7 +1181,7 @@ class PreviewOut(Struct):
     """
     feedback_id: int
     judge: str
-    models: list[Literal["enough", "ranking", "round"]]
+    models: list[Literal["sufficiency", "ranking", "round"]]
     """
     Whose weights would lose what it taught.
     """
@@ -1619,6 +1604,56 @@ class StoredSentenceOut(Struct):
     text: str
 
 
+class SufficiencyInfluenceOut(Struct):
+    """
+    What one verdict did to the model's probability that the answer is enough.
+    """
+
+    applied_at: str
+    feedback_id: int
+    judge: str
+    probability: float
+    """
+    As it is, less what it were without the verdict.
+    """
+    question: str
+
+
+class SufficiencyOut(Struct):
+    """
+    How the probability of sufficiency came about.
+    """
+
+    events: int
+    """
+    Verdicts in the weights.
+    """
+    features: dict[str, FeatureTraceOut]
+    """
+    By name (docs/sufficiency.md). None where nothing was found.
+    """
+    model: float
+    """
+    By the features: 1 / (1 + exp(-sum of value times weight)).
+    """
+    probability: float
+    """
+    The higher one of model and vouched.
+    """
+    vouched: float
+    """
+    By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
+    """
+    influences: list[SufficiencyInfluenceOut] | None = None
+    """
+    At most 10 of them, the strongest first; where the query asked for a trace.
+    """
+    influences_cut: bool = False
+    """
+    Whether there are more.
+    """
+
+
 class TenantClosed(Struct):
     """
     A tenant that is being removed.
@@ -1780,7 +1815,6 @@ class ChatGrounds(Struct):
     """
 
     citations: list[CitationOut]
-    enough: float | None
     query_id: str
     """
     For `POST /feedback`.
@@ -1789,6 +1823,7 @@ class ChatGrounds(Struct):
     """
     As it was asked of the collection, where earlier messages had a say restated.
     """
+    sufficiency: float | None
     sufficient: bool
     warnings: list[WarningOut]
 
@@ -1883,41 +1918,6 @@ class CollectionsOut(Struct):
     next_after: str | None
     """
     Pass as after for the next page; null at the end.
-    """
-
-
-class EnoughOut(Struct):
-    """
-    Why the answer is believed to be enough with its probability.
-    """
-
-    events: int
-    """
-    Verdicts in the weights.
-    """
-    features: dict[str, FeatureTraceOut]
-    """
-    By name (docs/sufficiency.md). None where nothing was found.
-    """
-    model: float
-    """
-    By the features: 1 / (1 + exp(-sum of value times weight)).
-    """
-    probability: float
-    """
-    The higher one of model and vouched.
-    """
-    vouched: float
-    """
-    By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
-    """
-    influences: list[EnoughInfluenceOut] | None = None
-    """
-    At most 10 of them, the strongest first; where the query asked for a trace.
-    """
-    influences_cut: bool = False
-    """
-    Whether there are more.
     """
 
 
@@ -2103,7 +2103,7 @@ class HopOut(Struct):
     sentences: list[SentenceTraceOut]
     published: PublishedOut | None = None
     """
-    With sufficiency 'published', but of the last hop that there may be.
+    With stop rule 'published', but of the last hop that there may be.
     """
 
 
@@ -2481,7 +2481,6 @@ class RoundOut(Struct):
     covered: float | None
     created_at: str | None
     curated: CuratedOut
-    enough: float | None
     gap: GapOut | None
     number: int
     queries: list[str]
@@ -2494,6 +2493,7 @@ class RoundOut(Struct):
     What else the planner says of it.
     """
     sub_question: str | None
+    sufficiency: float | None
     warnings: list[SessionWarningOut]
 
 
@@ -2511,10 +2511,6 @@ class SessionOut(Struct):
     Share of what the question names and asks for that the pool has.
     """
     created_at: str
-    enough: float | None
-    """
-    Probability that the first five passages hold all the evidence; null where it ended not_found.
-    """
     evidence: list[EvidenceOut]
     """
     The pool, in the order in which it came.
@@ -2540,7 +2536,7 @@ class SessionOut(Struct):
     status: Literal["running", "stopped", "cancelled", "failed"]
     stop_reason: (
         Literal[
-            "enough",
+            "sufficiency",
             "covered",
             "found",
             "answered",
@@ -2560,6 +2556,10 @@ class SessionOut(Struct):
         ]
         | None
     )
+    sufficiency: float | None
+    """
+    Probability that the first five passages hold all the evidence; null where it ended not_found.
+    """
     warnings: list[SessionWarningOut]
 
 
@@ -2594,13 +2594,13 @@ class TraceOut(Struct):
     """
     Candidates that were left out as duplicates of better ones; null where none would be.
     """
-    enough: EnoughOut | None = None
-    """
-    Null with profile 'paper', and with strategies other than 'graph'.
-    """
     passages: list[PassageTraceOut] | None = None
     """
     What memory did to each returned passage; null where the query did not ask for a trace.
+    """
+    sufficiency: SufficiencyOut | None = None
+    """
+    Null with profile 'paper', and with strategies other than 'graph'.
     """
 
 
@@ -2638,7 +2638,7 @@ class EpisodeOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    sufficiency: Literal["none", "coverage", "learned", "published", "llm"]
+    stop_rule: Literal["none", "coverage", "learned", "published", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """
@@ -2647,10 +2647,6 @@ class EpisodeOut(Struct):
     collapse_duplicates: bool = False
     """
     Whether passages with nearly the text of a better one are left out.
-    """
-    enough: float | None = None
-    """
-    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
     entities: list[EntityOut] | None = None
     expanded: bool = False
@@ -2667,13 +2663,17 @@ class EpisodeOut(Struct):
     """
     insufficient: bool = False
     """
-    Whether passages are withheld because enough is below the query's min_sufficiency.
+    Whether passages are withheld because sufficiency is below the query's min_sufficiency.
     """
     shadow: bool = False
     """
     Whether memory was off because the collection serves in shadow.
     """
     strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
+    sufficiency: float | None = None
+    """
+    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
     trace: TraceOut | None = None
     warnings: list[WarningOut] | None = None
     """
@@ -2694,7 +2694,7 @@ class QueryOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    sufficiency: Literal["none", "coverage", "learned", "published", "llm"]
+    stop_rule: Literal["none", "coverage", "learned", "published", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """
@@ -2704,10 +2704,6 @@ class QueryOut(Struct):
     """
     Whether passages with nearly the text of a better one are left out.
     """
-    enough: float | None = None
-    """
-    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
-    """
     entities: list[EntityOut] | None = None
     expanded: bool = False
     """
@@ -2715,13 +2711,17 @@ class QueryOut(Struct):
     """
     insufficient: bool = False
     """
-    Whether passages are withheld because enough is below the query's min_sufficiency.
+    Whether passages are withheld because sufficiency is below the query's min_sufficiency.
     """
     shadow: bool = False
     """
     Whether memory was off because the collection serves in shadow.
     """
     strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
+    sufficiency: float | None = None
+    """
+    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
     trace: TraceOut | None = None
     warnings: list[WarningOut] | None = None
     """

@@ -122,7 +122,7 @@ class CompareIn(TypedDict):
     """
     As of POST /query: only where both arms have strategy 'graph'.
     """
-    sufficiency: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
     """
     As of POST /query: only where both arms have strategy 'graph'.
     """
@@ -545,7 +545,7 @@ class QueryIn(TypedDict):
     """
     If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
     """
-    sufficiency: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
     """
     What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
     """
@@ -725,13 +725,13 @@ class StopIn(TypedDict):
     What may stop a session before its budget does.
     """
 
-    rule: NotRequired[Literal["planner", "enough", "covered", "published", "llm", "rounds"]]
+    rule: NotRequired[Literal["planner", "sufficiency", "covered", "published", "llm", "rounds"]]
     """
-    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+    'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
     """
     threshold: NotRequired[float | None]
     """
-    Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
+    Sufficiency from which on a session stops; by default 0.9, for 'published' 0.5.
     """
 
 
@@ -769,7 +769,7 @@ class AnswerIn(TypedDict):
     """
     If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
     """
-    sufficiency: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
     """
     What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
     """

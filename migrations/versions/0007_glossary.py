@@ -1,4 +1,4 @@
-"""Name three tables by the glossary: the audit log, the use of quotas, and staged embeddings."""
+"""Rename tables, columns and values by the glossary: audit log, use of quotas, staged embeddings, sufficiency."""
 
 from alembic import op
 
@@ -8,6 +8,7 @@ branch_labels = None
 depends_on = None
 
 TABLES = (("act", "audit_log"), ("spent", "quota_usage"), ("spare_vector", "staged_embedding"))
+WITH_SUFFICIENCY = ("judged_query", "episode", "session", "session_round")
 
 
 def upgrade() -> None:
@@ -15,13 +16,31 @@ def upgrade() -> None:
         _rename(old, new)
     op.execute("ALTER TABLE audit_log RENAME said TO body")
     op.execute("COMMENT ON TABLE quota_usage IS 'Use of quotas per day.'")
+    _rename_sufficiency("enough", "sufficiency")
+    op.execute("COMMENT ON TABLE ranking_audit IS 'Changes of the ranking weights and of sufficiency, by event.'")
 
 
 def downgrade() -> None:
+    op.execute(
+        "COMMENT ON TABLE ranking_audit IS 'What each event added to the weights of ranking and of what is enough.'"
+    )
+    _rename_sufficiency("sufficiency", "enough")
     op.execute("COMMENT ON TABLE quota_usage IS 'What quotas were spent of a day.'")
     op.execute("ALTER TABLE audit_log RENAME body TO said")
     for old, new in TABLES:
         _rename(new, old)
+
+
+def _rename_sufficiency(old: str, new: str) -> None:
+    for table in WITH_SUFFICIENCY:
+        op.execute(f"ALTER TABLE {table} RENAME {old} TO {new}")
+    for table in ("ranking_belief", "ranking_audit"):
+        op.execute(f"ALTER TABLE {table} DROP CONSTRAINT {table}_model_check")
+        op.execute(f"UPDATE {table} SET model = '{new}' WHERE model = '{old}'")  # noqa: S608 - words of this file
+        op.execute(
+            f"ALTER TABLE {table} ADD CONSTRAINT {table}_model_check CHECK (model IN ('ranking', 'round', '{new}'))"
+        )
+    op.execute(f"UPDATE session SET stop_reason = '{new}' WHERE stop_reason = '{old}'")  # noqa: S608 - the same
 
 
 def _rename(old: str, new: str) -> None:
