@@ -84,7 +84,7 @@ def test_what_to_revoke_must_be_said(cli: Cli, curie: str) -> None:
 def test_a_collection_is_verified(
     cli: Cli, application: Application, curie: str, taught: list[int], env: dict[str, str]
 ) -> None:
-    clean = cli("verify", curie, **env)
+    clean = cli("verify", "-c", curie, **env)
     assert (clean.returncode, clean.stderr) == (0, "")
     first, *tables = clean.stdout.splitlines()
     assert first == f"{curie}: follows from the log"
@@ -96,7 +96,7 @@ def test_a_collection_is_verified(
             "UPDATE sentence_memory SET update_count = 77 WHERE collection_id = %(c)s",
             {"c": state.collection_id(application, curie)},
         )
-    wrong = cli("verify", curie, "--differences", "1", **env)
+    wrong = cli("verify", "-c", curie, "--differences", "1", **env)
     assert wrong.returncode == 1
     assert wrong.stdout.startswith(f"{curie}: {changed} differences\n")
     shown, more = wrong.stderr.splitlines()

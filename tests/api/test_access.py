@@ -281,7 +281,7 @@ def test_what_others_can_reach_starts_with_a_key_or_told_so(
     assert elsewhere.authentication.needed
     elsewhere.check_access()
     monkeypatch.setattr("engram.storage.auth.access_key_rows.any_counts", lambda _: False)
-    with pytest.raises(ConfigurationError, match="engram keygen NAME"):
+    with pytest.raises(ConfigurationError, match="engram access create-key NAME"):
         elsewhere.check_access()
     for told, needed_there in (("keys", True), ("open", False)):
         built = variant(host="0.0.0.0", access=told)

@@ -30,8 +30,8 @@ def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
         yield services.access_keys
 
 
-@cli.command(rich_help_panel=RUN)
-def keygen(
+@access.command("create-key")
+def create_key(
     name: Annotated[str, typer.Argument(help="Whose key it is.")],
     scopes: Annotated[
         list[str] | None,

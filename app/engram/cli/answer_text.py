@@ -73,14 +73,14 @@ def why_nothing(client: Client, answer: Mapping[str, Any], sought: Mapping[str, 
         page = client.send("GET", path_of("collections", name, "jobs"), params={"limit": 20})
         busy = [job for job in page["jobs"] if job["status"] in {"receiving", "queued", "running"}]
         return (
-            f"{name} holds no passage yet: {len(busy)} jobs are under way (engram jobs -c {name})."
+            f"{name} holds no passage yet: {len(busy)} jobs are under way (engram job list -c {name})."
             if busy
             else f"{name} holds no passage: engram ingest FILE -c {name}"
         )
     if sought is not None:
         return (
             f"None of the {held} passages of {name} that are near the question has metadata with "
-            f"{json.dumps(sought, ensure_ascii=False)}: see the metadata of one with engram passages -c {name}."
+            f"{json.dumps(sought, ensure_ascii=False)}: see the metadata of one with engram passage list -c {name}."
         )
     return (
         f"Nothing in the {held} passages of {name} shares a name or a meaning with the question: try other words, "

@@ -106,7 +106,7 @@ def _restore(services: "Application", source: Path, *, replace: bool, verify: bo
     if not quiet:
         say(f"{source}: restored, {_described(manifest)}")
     for name in bad:
-        complain(f"{name}: what was learned does not follow from its log; engram verify {name} says where")
+        complain(f"{name}: what was learned does not follow from its log; engram verify -c {name} says where")
     if bad:
         raise ConfigurationError(f"{len(bad)} of {count} collections are not as their log says.")
     if verify and not quiet:

@@ -47,4 +47,4 @@ def _learned(services: "Application") -> "Iterator[CheckResult]":
             yield CheckResult("learned", "ok", f"{name} follows from its log")
         else:
             message = f"{name} differs from its log in {report.difference_count} places"
-            yield CheckResult("learned", "wrong", message, f"engram verify {name}")
+            yield CheckResult("learned", "wrong", message, f"engram verify -c {name}")

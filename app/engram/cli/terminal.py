@@ -39,8 +39,25 @@ OTHER_NAMES = {
     "chat": "ask",
     "vote": "feedback",
     "rate": "feedback",
-    "list": "collections",
-    "ls": "collections",
+    "collections": "collection list",
+    "delete": "collection delete",
+    "drop": "collection delete",
+    "evolve": "passage-key evolve",
+    "facts": "fact search",
+    "jobs": "job list",
+    "keygen": "access create-key",
+    "keys": "passage-key status",
+    "list": "collection list",
+    "ls": "collection list",
+    "passages": "passage list",
+    "reembed": "collection reembed",
+    "rekey": "collection rekey",
+    "remove": "passage delete",
+    "retry": "parked retry",
+    "rm": "passage delete",
+    "rollback": "passage-key rollback",
+    "sessions": "session list",
+    "set-judge": "judges set",
     "run": "up",
     "start": "up",
     "health": "status",
@@ -49,12 +66,6 @@ OTHER_NAMES = {
     "version": "--version",
     "help": "--help",
 }
-NOT_A_COMMAND = dict.fromkeys(
-    ("delete", "remove", "rm", "drop"),
-    "Collections and passages are deleted over HTTP: DELETE /collections/NAME, "
-    "DELETE /passages/ID?collection=NAME. "
-    "`engram revoke` takes back verdicts, `engram jobs cancel` ends a job.",
-)
 
 
 class Grouped(TyperGroup):
@@ -75,8 +86,6 @@ class Grouped(TyperGroup):
 
 def _hint(name: str) -> str | None:
     """Say what to type instead of a name that is known to be looked for."""
-    if name in NOT_A_COMMAND:
-        return NOT_A_COMMAND[name]
     return f"Did you mean 'engram {OTHER_NAMES[name]}'?" if name in OTHER_NAMES else None
 
 

@@ -194,7 +194,7 @@ class Settings(RetrievalSettings, OperationSettings):
         default=None,
         description=(
             "A second encoder of the same dimension that the process runs beside, for collections that are of it: "
-            "while `engram reembed` takes collections from one to the other."
+            "while `engram collection reembed` takes collections from one to the other."
         ),
     )
     embedding_dimension: int = Field(

@@ -140,8 +140,8 @@ class Authentication:
                 return
         raise ConfigurationError(
             f"ENGRAM_HOST is {host}, which others can reach, and there is no access key. Make the first one with "
-            "`engram keygen NAME`, or say ENGRAM_ACCESS=keys to start without one, or ENGRAM_ACCESS=open to let "
-            "everybody in who reaches the port."
+            "`engram access create-key NAME`. ENGRAM_ACCESS=keys starts without one; ENGRAM_ACCESS=open lets in "
+            "everybody who reaches the port."
         )
 
     def _presented(self, authorization: str | None) -> str | None:
