@@ -30,10 +30,10 @@ def test_judges_are_shown_and_set(cli: Cli, application: Application, curie: str
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("set-judge", "careful"),
-        ("set-judge", "careful", "--share", "0.5", "--like-all"),
-        ("set-judge", "careful", "--share", "1.5"),
-        ("judges", "-c", "no-such-collection"),
+        ("judges", "set", "careful"),
+        ("judges", "set", "careful", "--share", "0.5", "--like-all"),
+        ("judges", "set", "careful", "--share", "1.5"),
+        ("judges", "list", "-c", "no-such-collection"),
     ],
 )
 def test_a_slip_is_one_line_and_a_failure(cli: Cli, curie: str, arguments: tuple[str, ...]) -> None:

@@ -141,5 +141,5 @@ def test_a_database_without_collections_proves_nothing(cli: Cli, addresses: Serv
 
 
 def test_it_says_in_one_line_why_it_cannot_verify(cli: Cli, env: dict[str, str]) -> None:
-    assert "no collection 'nowhere'" in cli.fails("verify", "nowhere", **env)
+    assert "no collection 'nowhere'" in cli.fails("verify", "-c", "nowhere", **env)
     assert "Postgres" in cli.fails("verify", **(env | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}))
