@@ -10,7 +10,7 @@ from engram.storage.row_lookups import NOW, THERE
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """How much a tenant may have; None: as much as it likes.
+    """Limits of a tenant; None is no limit.
 
     Attributes:
         passages: that it holds.
@@ -115,7 +115,7 @@ def remove(writer: Writer, name: str) -> bool:
 
 
 def judges(reader: Reader, name: str) -> set[str]:
-    """Whose verdicts the tenant's collections hold, and whom something is set for there."""
+    """Return the judges whose verdicts or settings the tenant's collections hold."""
     if reader.distributed:  # where nothing goes from name to name over all nodes
         ids = reader.rows(f"SELECT id FROM collection WHERE tenant = %(name)s AND {THERE}", {"name": name})
         own = {"own": [row.id for row in ids]}
@@ -175,7 +175,7 @@ def spend(writer: Writer, tenant: str, principal: str, kind: str, amount: int, q
 
 
 def spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
-    """What was spent today."""
+    """Return today's use of a quota."""
     total = reader.scalar(
         """
         SELECT amount FROM quota_usage WHERE tenant = %(tenant)s AND principal = %(principal)s AND kind = %(kind)s
@@ -187,7 +187,7 @@ def spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
 
 
 def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
-    """Kind -> what was spent of it today."""
+    """Return today's use of each quota, by its kind."""
     rows = reader.rows(
         """
         SELECT kind, amount FROM quota_usage WHERE tenant = %(tenant)s AND principal = %(principal)s

@@ -140,7 +140,7 @@ _PENDING = "status IS NOT DISTINCT FROM 'pending'"
 
 
 def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> list[PendingEvent]:
-    """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over.
+    """Lock and return the pending ones of the events, in order of acceptance; locked ones are skipped.
 
     Raises:
         ValueError: a verdict is of a version that is not known here.

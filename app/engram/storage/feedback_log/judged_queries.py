@@ -1,4 +1,4 @@
-"""What verdicts on an answered query go by: the log's own copy, which stays when the answer goes."""
+"""The log's copies of judged queries, which outlive the queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ def sufficiency_features(features: bytes | None) -> NDArray[np.float32] | None:
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """What was asked, and the time that it was asked of."""
+    """Text and time constraint of a judged question."""
 
     id: UUID
     question: str
@@ -35,7 +35,7 @@ class JudgedQuestion:
 
 
 def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], space: int) -> list[JudgedQuestion]:
-    """What these events judge, as far as its vectors are not of this space."""
+    """Return questions that these events judge and whose vectors are of another space."""
     rows = reader.rows(
         f"""
         SELECT DISTINCT judged.id, judged.question, judged.time_constraint FROM {WANTED}

@@ -166,7 +166,7 @@ def _event(row: Any) -> Event:
 
 @dataclass(frozen=True, slots=True)
 class FirstQuestion:
-    """How a question was put by the first event that taught it."""
+    """Wording of a question in the first event that taught it."""
 
     text: str
     embedding: Vector
@@ -189,7 +189,7 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What one event added to a model's weights, with what it can be computed from again.
+    """Term that one event added to a model's weights, with the inputs to recompute it.
 
     ``ranked`` and ``features``, (n, k), are None where features alone did not rank, and ``enough``, (k,), where
     the answer teaches nothing of what is enough. ``counted`` is whether the sum
@@ -256,7 +256,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
 def term_sums(
     reader: Reader, collection_id: int, believed: PriorIdentity, after: int, limit: int = 2_000
 ) -> list[tuple[int, WeightEvidence]]:
-    """Those of ``terms`` that count, the evidence alone: (sequence, evidence)."""
+    """Return the counting ones of ``terms`` as (sequence, evidence)."""
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit

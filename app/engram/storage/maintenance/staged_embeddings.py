@@ -55,7 +55,7 @@ class UnembeddedText:
 
 
 def total(reader: Reader, collection_id: int) -> int:
-    """How many vectors the collection has: of its corpus, and of what callers sent."""
+    """Count the vectors of the collection: of its corpus and of texts from callers."""
     found: int = reader.scalar(
         f"""
         SELECT passage_count + sentence_count + entity_count
@@ -69,7 +69,7 @@ def total(reader: Reader, collection_id: int) -> int:
 
 
 def count(reader: Reader, collection_id: int, encoder: str | None) -> int:
-    """How many there are of this encoder, or of all."""
+    """Count staged vectors of this encoder, or of all encoders."""
     found: int = reader.scalar(
         """
         SELECT count(*) FROM staged_embedding
@@ -285,7 +285,7 @@ def put_in_place(writer: Writer, collection_id: int, table: Table, encoder: Enco
 
 
 def judged_in(writer: Writer, collection_id: int, space: int) -> int:
-    """How many questions taught something and have no vectors in this space."""
+    """Count the questions that taught something and have no vectors in this space."""
     found: int = writer.scalar(
         """
         SELECT count(*) FROM judged_query judged

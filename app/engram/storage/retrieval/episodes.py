@@ -174,7 +174,7 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeAnswer:
-    """What an episode asked, the sentences that it selected and the passages that it showed."""
+    """Question of an episode, with its selected sentences and shown passages."""
 
     question: str
     activated: Sequence[int]
@@ -182,7 +182,7 @@ class EpisodeAnswer:
 
 
 def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UUID, EpisodeAnswer]:
-    """Of these episodes, those that are kept."""
+    """Return those of these episodes that are stored."""
     rows = reader.rows(
         f"""
         SELECT e.id, e.question, e.activated, e.shown
@@ -229,7 +229,7 @@ def nearest_sentences(
 
 
 def missing(episode: UUID) -> NotFoundError:
-    """What is raised where there is no such episode."""
+    """Make the error for an episode that does not exist."""
     return NotFoundError(f"There is no query {episode} in this collection.")
 
 

@@ -80,7 +80,7 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundUpdate:
-    """What a round leaves of a session; ``round`` is None where it only stops.
+    """Changes of a session by a round; ``round`` is None where it only stops.
 
     Attributes:
         before: how many rounds there were when it began.

@@ -1,4 +1,4 @@
-"""Who may do what: tenants, which own collections, and access keys."""
+"""Tables of tenants, which own collections, and of access keys."""
 
 from sqlalchemy import (
     TIMESTAMP,

@@ -1,4 +1,4 @@
-"""What is ingested: passages, sentences, entities, times, and the terms of the lexical index."""
+"""Tables of the corpus: passages, sentences, entities, times, and terms of the lexical index."""
 
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (

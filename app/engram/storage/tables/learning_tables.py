@@ -1,4 +1,4 @@
-"""What is asked, and what verdicts taught: memories, supports and weights. Their log is in ``log``."""
+"""Tables of questions and learning: memories, supports and weights. Their log is in ``feedback_log_tables``."""
 
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (

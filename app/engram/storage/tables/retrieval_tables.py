@@ -1,4 +1,4 @@
-"""What was answered: kept as ids and numbers, week by week, as long as queries are kept."""
+"""Tables of answered queries, as ids and numbers, partitioned by week."""
 
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
