@@ -1,4 +1,4 @@
-"""What routes share: the application, and request parts that need checking.
+"""Dependencies of routes: the application, and checked parts of requests.
 
 What only looks at the request is ``async``: FastAPI sends any other function through a thread of its pool, which
 costs many times the function.
@@ -91,7 +91,7 @@ NEED = "engram.need"
 
 
 class RequiredScope:
-    """What a route needs of whoever asks there: the one place where a route says so, among its ``dependencies``.
+    """Scope that a route requires, declared among its ``dependencies``.
 
     Routes that name a collection need it there: whatever resolves the collection asks for it.
     """
@@ -150,7 +150,7 @@ Anywhere = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccess(Generic[I]):
-    """What is asked for by its id, and the collection that holds it."""
+    """Resource found by its id, with the collection that holds it."""
 
     id: I
     scope: Scope
@@ -158,7 +158,7 @@ class ResourceAccess(Generic[I]):
 
 @dataclass(frozen=True, slots=True)
 class CollectionAccess:
-    """Who looks for something by its id, what for, and in which collection if it says so."""
+    """Access to a resource by its id: the asker, the scope, and the collection if given."""
 
     access: AccessService
     asker: Principal
@@ -166,7 +166,7 @@ class CollectionAccess:
     collection: str | None
 
     def at(self, finder: ById, identity: I) -> ResourceAccess[I]:
-        """Where it is."""
+        """Find the resource and its collection."""
         if self.collection is None:
             return ResourceAccess(identity, self.access.holding(finder, identity, self.asker, self.need))
         return ResourceAccess(identity, self.access.asked(self.collection, self.asker, self.need))
@@ -196,7 +196,7 @@ def _verdict_at(looking: By, feedback_id: EventId) -> ResourceAccess[int]:
 
 
 async def opening_at(app: ApiServices, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
-    """How the asker comes by a collection that need not exist yet, within what its tenant may put anywhere."""
+    """Return how the asker opens a collection that may not exist yet, within its tenant's quotas."""
     room = None if asker is LOCAL else await run_in_threadpool(app.quotas.room, asker)
     return lambda name: replace(app.access.opening(name, asker, need), room=room)
 
@@ -267,7 +267,7 @@ def posted(model: type[B]) -> Callable[..., PostedBody[B]]:
 
 
 def posted_often(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:
-    """As ``posted``, without looking the collection up where this process has done so before.
+    """Parse a body as ``posted`` does, without looking up a collection that this process saw before.
 
     For a route that can do with a scope of then: see ``AccessService.remembered``.
     """

@@ -1,4 +1,4 @@
-"""What of the application routes may call."""
+"""Services of the application that routes may call."""
 
 from typing import Protocol
 

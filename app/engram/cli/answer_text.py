@@ -1,4 +1,4 @@
-"""How an answer and a verdict read: titles and text, why there is nothing, what supported and what was rejected."""
+"""Answers and verdicts as text: titles and passages, reasons for none, supports and rejections."""
 
 import json
 from collections.abc import Iterator, Mapping

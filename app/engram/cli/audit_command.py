@@ -17,7 +17,7 @@ def audit(
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Who changed, revoked or removed what, the latest first."""
+    """List who changed, revoked or removed what, the latest first."""
     where = {"limit": limit} | ({} if before is None else {"before": before})
     with Client(base_url(url)) as client:
         page = client.send("GET", "/audit", params=where)

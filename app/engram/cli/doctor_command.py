@@ -38,7 +38,7 @@ def doctor(
 
 
 def _learned(services: "Application") -> "Iterator[CheckResult]":
-    """What a replay of each collection's log says."""
+    """Compare each collection with a replay of its log."""
     from engram.services.maintenance.doctor_checks import CheckResult
 
     for report in services.verify.every(1):

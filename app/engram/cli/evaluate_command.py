@@ -263,7 +263,7 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
 
 
 def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
-    """The same encoder on the same servers, with a part of learning left out or changed."""
+    """Make an application on the same encoder and servers, with a part of learning left out or changed."""
     from engram.runtime.container import Application
 
     hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit

@@ -50,7 +50,7 @@ def _httpx() -> "ModuleType":
 
 
 class Patience:
-    """How long a service that went away is waited for, starting anew whenever it was there again."""
+    """Time left to wait for a service that went away; it starts anew whenever the service was back."""
 
     def __init__(self, seconds: float = AWAY_PATIENCE_SECONDS) -> None:
         self._seconds = seconds
@@ -69,7 +69,7 @@ class Patience:
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
     def restore(self) -> None:
-        """It is there again."""
+        """Start anew, since the service is back."""
         self._since, self._pause = None, POLL_SECONDS
 
 

@@ -35,7 +35,7 @@ INTERRUPTED = 130
 
 
 def progress_bar() -> "Progress":
-    """How much of a job is done."""
+    """Make the progress bar of a job."""
     from engram.cli import progress_bars
 
     return progress_bars.progress_bar(err())

@@ -1,4 +1,4 @@
-"""What all commands share: the Typer application, the two consoles, common options, settings."""
+"""Shared parts of commands: the Typer application, the two consoles, common options, settings."""
 
 import json
 import os
@@ -137,7 +137,7 @@ def base_url(url: str | None) -> str:
 
 
 def _configured_url() -> str:
-    """As `Settings.base_url` has it."""
+    """Return the configured address, as `Settings.base_url` does."""
     known = _variables()
     host, port = known.get("ENGRAM_HOST", "127.0.0.1"), known.get("ENGRAM_PORT", "8000")
     if not port.isdecimal():
@@ -146,7 +146,7 @@ def _configured_url() -> str:
 
 
 def _variables() -> dict[str, str]:
-    """What settings are read from; reading all settings would be half of a client's start."""
+    """Return the variables that settings are read from; reading all settings would double a client's start."""
     variables: dict[str, str | None] = dict(os.environ)
     if Path(".env").exists():
         from dotenv import dotenv_values
@@ -161,7 +161,7 @@ def access_key() -> str | None:
 
 
 def judge_of(named: str | None) -> str | None:
-    """Whose verdict it is that a command gives: as named, else the access key's judge, else ``cli``."""
+    """Return the judge of a command's verdict: as named, else the access key's judge, else ``cli``."""
     return named if access_key() else named or "cli"
 
 

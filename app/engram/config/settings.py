@@ -290,7 +290,7 @@ class Settings(RetrievalSettings, OperationSettings):
 
     @property
     def base_url(self) -> str:
-        """Where the command line finds the service."""
+        """Address at which the command line finds the service."""
         return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
 
 

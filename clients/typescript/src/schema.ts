@@ -85,7 +85,7 @@ export interface paths {
         };
         /**
          * Whose key is this?
-         * @description Whose the request is, and what the key allows.
+         * @description Show the identity of the request and the scopes of its key.
          */
         get: operations["get_own_access"];
         put?: never;
@@ -105,7 +105,7 @@ export interface paths {
         };
         /**
          * What may I have?
-         * @description What the asker's tenant may have, and what it has of it; days are UTC.
+         * @description Show the quotas of the asker's tenant and their use; days are UTC.
          */
         get: operations["get_own_quotas"];
         put?: never;
@@ -171,7 +171,7 @@ export interface paths {
         };
         /**
          * Read the audit log
-         * @description Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to.
+         * @description List who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to.
          *
          *     Scope: `audit`.
          */
@@ -215,7 +215,7 @@ export interface paths {
         };
         /**
          * Read a collection
-         * @description What the collection holds.
+         * @description Show the contents and settings of a collection.
          *
          *     Scope: `read`.
          */
@@ -385,7 +385,7 @@ export interface paths {
         };
         /**
          * Read what was learned
-         * @description How many memories verdicts moved, how sure they became over time, and which were moved last.
+         * @description Count the memories that verdicts moved, show their certainty over time, and list the latest.
          *
          *     Only verdicts that still count are looked at: what was revoked since is left out of the past as well.
          *
@@ -409,7 +409,7 @@ export interface paths {
         };
         /**
          * Compare the arms of a collection
-         * @description What verdicts that count say of each arm's queries, and how sure the difference from one arm is.
+         * @description Compare the arms by the counting verdicts on their queries, with intervals of the differences.
          *
          *     Scope: `audit`.
          */
@@ -993,7 +993,7 @@ export interface paths {
         };
         /**
          * Preview a revocation
-         * @description What would change if the verdict were revoked: each state that it moved, as it is and as it would be.
+         * @description Preview a revocation: each state that the verdict moved, as it is and as it would be.
          *
          *     Nothing is revoked; `DELETE /feedback/{feedback_id}` does that.
          *
@@ -1037,7 +1037,7 @@ export interface paths {
         };
         /**
          * Progress of a job
-         * @description How far the job is, its place in the queue, and which lines were rejected and why.
+         * @description Show the job's progress, its place in the queue, and the rejected lines with reasons.
          *
          *     Scope: `read`.
          */
@@ -1122,7 +1122,7 @@ export interface paths {
         };
         /**
          * Read a passage's key
-         * @description How far the key evolved, the expansions it is composed of, and the verdicts behind each of them.
+         * @description Show how far the key evolved, its expansion units, and the verdicts behind each of them.
          *
          *     Scope: `read`.
          */
@@ -1264,7 +1264,7 @@ export interface paths {
         put?: never;
         /**
          * Ask under two arms
-         * @description The same question under two arms, by default without memory and with it, whatever the collection is set to.
+         * @description Ask one question under two arms, by default without and with memory, whatever the collection is set to.
          *
          *     It leaves no query behind: there is nothing to judge, and nothing is learned from it.
          *
@@ -1308,8 +1308,9 @@ export interface paths {
         };
         /**
          * Read a sentence's memory
-         * @description Where each channel stands, which questions the sentence supports, and every verdict that moved it: how near
-         *     the memory was to the verdict's question before it and after it, and is now.
+         * @description Show a sentence's channels, the questions that it supports, and every verdict that moved it.
+         *
+         *     For each verdict: the memory's nearness to the verdict's question before it, after it and now.
          *
          *     Scope: `audit`.
          */
@@ -1439,7 +1440,7 @@ export interface paths {
         put?: never;
         /**
          * Answer in a chat
-         * @description As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
+         * @description Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
          *
          *     Where something was said before the last message, the configured LLM restates that first. What the answer rests
          *     on, and the `query_id` to judge it by, stand under `engram`.
@@ -1803,7 +1804,7 @@ export interface components {
         };
         /**
          * ArmIn
-         * @description Which of Engram's two arms, profiles and strategies answers.
+         * @description Memory, profile and strategy of an answer.
          */
         ArmIn: {
             /**
@@ -1830,7 +1831,7 @@ export interface components {
         };
         /**
          * ArmLiftOut
-         * @description What one arm came to.
+         * @description Results of one arm.
          */
         ArmLiftOut: {
             /**
@@ -1956,7 +1957,7 @@ export interface components {
         };
         /**
          * BatchedOut
-         * @description What became of one question of several: its answer, or what was wrong with it.
+         * @description Result of one question of a batch: its answer, or its error.
          */
         BatchedOut: {
             answer?: components["schemas"]["QueryOut"] | null;
@@ -1964,7 +1965,7 @@ export interface components {
         };
         /**
          * BudgetIn
-         * @description What a session may cost at most.
+         * @description Limits of a session's cost.
          */
         BudgetIn: {
             /**
@@ -2000,7 +2001,7 @@ export interface components {
         };
         /**
          * ChangeOut
-         * @description What the event did to one state: a sentence's task or time memory, or its support for the question.
+         * @description Effect of the event on one state: a sentence's task or time memory, or its support of the question.
          */
         ChangeOut: {
             /**
@@ -2083,7 +2084,7 @@ export interface components {
         };
         /**
          * ChatGrounds
-         * @description What the answer rests on: not in OpenAI's shape, and what a verdict needs.
+         * @description Basis of the answer, beyond OpenAI's shape; a verdict needs it.
          */
         ChatGrounds: {
             /** Citations */
@@ -2134,7 +2135,7 @@ export interface components {
         };
         /**
          * ChatMessage
-         * @description What was said; fields that Engram has no use for are ignored.
+         * @description Message of a chat; fields that Engram does not use are ignored.
          */
         ChatMessage: {
             /** Content */
@@ -2279,7 +2280,7 @@ export interface components {
         };
         /**
          * CollectionPatch
-         * @description What to change of how a collection serves; what is absent stays, null clears.
+         * @description Changes of how a collection serves; an absent field stays, null clears.
          * @example {
          *       "serving": "shadow"
          *     }
@@ -2508,7 +2509,7 @@ export interface components {
         };
         /**
          * CostOut
-         * @description What it has cost.
+         * @description Cost so far.
          */
         CostOut: {
             /**
@@ -2561,7 +2562,7 @@ export interface components {
         };
         /**
          * CreditOut
-         * @description What a verdict says of one unit and one passage.
+         * @description Credit of a verdict for one unit and one passage.
          */
         CreditOut: {
             /**
@@ -2581,7 +2582,7 @@ export interface components {
         };
         /**
          * CuratedOut
-         * @description What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind.
+         * @description Outcome of a round's sentences: kept, or dropped as repetitions of one kind.
          */
         CuratedOut: {
             /**
@@ -2859,7 +2860,7 @@ export interface components {
         };
         /**
          * EvolveOut
-         * @description What an evolution came to.
+         * @description Result of an evolution.
          */
         EvolveOut: {
             /**
@@ -2920,7 +2921,7 @@ export interface components {
         };
         /**
          * ExpandOut
-         * @description What widens a question, in the order of the methods; a method that finds nothing new has no entry.
+         * @description Expansions of a question in the order of the methods; a method without new text has no entry.
          */
         ExpandOut: {
             /** Collection */
@@ -3035,7 +3036,7 @@ export interface components {
         };
         /**
          * ExplorationIn
-         * @description How answers make room for passages that rank too low to be seen.
+         * @description Exploration of low-ranked passages in answers.
          */
         ExplorationIn: {
             /**
@@ -3056,7 +3057,7 @@ export interface components {
         };
         /**
          * ExplorationOut
-         * @description How answers make room for passages that rank too low to be seen.
+         * @description Exploration of low-ranked passages in answers.
          */
         ExplorationOut: {
             /** Seed */
@@ -3678,7 +3679,7 @@ export interface components {
         };
         /**
          * FeedbackIn
-         * @description What a judge says of one answered query.
+         * @description Verdict of a judge on one answered query.
          * @example {
          *       "collection": "sample",
          *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
@@ -3904,7 +3905,7 @@ export interface components {
         };
         /**
          * GapOut
-         * @description What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?.
+         * @description Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?.
          */
         GapOut: {
             /** Text */
@@ -4054,7 +4055,7 @@ export interface components {
         };
         /**
          * IndexRecallOut
-         * @description What was measured of a vector index.
+         * @description Measured recall of a vector index.
          */
         IndexRecallOut: {
             /**
@@ -4085,7 +4086,7 @@ export interface components {
         };
         /**
          * JobAccepted
-         * @description Where to look for progress.
+         * @description Address of an accepted job.
          */
         JobAccepted: {
             /** Collection */
@@ -4296,7 +4297,7 @@ export interface components {
         };
         /**
          * JudgeIn
-         * @description What is to differ for a judge; what is left out or null is as for every judge.
+         * @description Settings of a judge; an absent or null one is the default of every judge.
          * @example {
          *       "observation_noise_negative": 4,
          *       "observation_noise_positive": 2
@@ -4399,7 +4400,7 @@ export interface components {
         };
         /**
          * KeyEffectOut
-         * @description What the expansions of a verdict came to.
+         * @description Effect of a verdict's expansions.
          */
         KeyEffectOut: {
             /** Credit Count */
@@ -4535,7 +4536,7 @@ export interface components {
         };
         /**
          * KeysOut
-         * @description Where a collection's keys stand, and what waits for the next evolution.
+         * @description Standing of a collection's passage keys, and the verdicts that wait for the next evolution.
          */
         KeysOut: {
             /**
@@ -4578,7 +4579,7 @@ export interface components {
         };
         /**
          * LearnedOut
-         * @description What a collection learned, by the verdicts that still count.
+         * @description Learning of a collection by the counting verdicts.
          */
         LearnedOut: {
             /** Collection */
@@ -4725,7 +4726,7 @@ export interface components {
         };
         /**
          * MemoryPartOut
-         * @description What an arm read of memory.
+         * @description Memory that an arm read.
          */
         MemoryPartOut: {
             /**
@@ -4813,7 +4814,7 @@ export interface components {
         };
         /**
          * MomentOut
-         * @description How things stood once a verdict was applied.
+         * @description Counts after a verdict was applied.
          */
         MomentOut: {
             /**
@@ -4839,7 +4840,7 @@ export interface components {
         };
         /**
          * MoveOut
-         * @description What a verdict did to one channel.
+         * @description Effect of a verdict on one channel.
          */
         MoveOut: {
             /**
@@ -4928,7 +4929,7 @@ export interface components {
         };
         /**
          * OptionsIn
-         * @description What a planner may be asked for; one that goes one way heeds ``without`` alone.
+         * @description Options of a planner; a planner with one path heeds ``without`` alone.
          */
         OptionsIn: {
             /**
@@ -5075,7 +5076,7 @@ export interface components {
         };
         /**
          * PassageInfluenceOut
-         * @description What one verdict did to a passage's score: as it is, less what it were without the verdict.
+         * @description Influence of one verdict on a passage's score: the score less its value without the verdict.
          *
          *     Exact with one hop; with several, as far as the same entities and candidates are reached without the verdict.
          *     What it did to evolved keys is told apart.
@@ -5231,7 +5232,7 @@ export interface components {
         };
         /**
          * PastOut
-         * @description What a copy is a copy of.
+         * @description Origin of a copy.
          */
         PastOut: {
             /**
@@ -5318,7 +5319,7 @@ export interface components {
         };
         /**
          * PreviewOut
-         * @description What would change if a verdict were revoked.
+         * @description Effects of revoking a verdict.
          */
         PreviewOut: {
             /** Collection */
@@ -5410,7 +5411,7 @@ export interface components {
         };
         /**
          * PublishedOut
-         * @description What the published classifier says of all that is selected so far.
+         * @description Verdict of the published classifier on the sentences selected so far.
          */
         PublishedOut: {
             /**
@@ -5629,7 +5630,7 @@ export interface components {
         };
         /**
          * QuestionSupportOut
-         * @description How surely the sentence supports a past question.
+         * @description Support of a past question by the sentence.
          */
         QuestionSupportOut: {
             /**
@@ -5650,7 +5651,7 @@ export interface components {
         };
         /**
          * QuotaOut
-         * @description What a tenant may have of something, and what it has.
+         * @description Quota of a tenant and its use.
          */
         QuotaOut: {
             /**
@@ -5681,7 +5682,7 @@ export interface components {
         };
         /**
          * ReadinessOut
-         * @description What the process depends on, and who works on what waits.
+         * @description State of the servers that the process depends on, and of the backlog.
          */
         ReadinessOut: {
             /**
@@ -5783,7 +5784,7 @@ export interface components {
         };
         /**
          * ReembedIn
-         * @description Which encoder a collection shall be of.
+         * @description Encoder to move a collection to.
          * @example {
          *       "model": "all-MiniLM-L6-v2"
          *     }
@@ -5797,7 +5798,7 @@ export interface components {
         };
         /**
          * RekeyIn
-         * @description What a collection's keys shall be made of.
+         * @description Parts of a passage to make keys of.
          * @example {
          *       "key_building": "abstract"
          *     }
@@ -5812,7 +5813,7 @@ export interface components {
         };
         /**
          * ReplayIn
-         * @description Which moment, and what to call the collection that is made of it.
+         * @description Moment of a replay, and the name of the new collection.
          * @example {
          *       "until": "2026-05-01T12:00:00Z"
          *     }
@@ -5832,7 +5833,7 @@ export interface components {
         };
         /**
          * ReplayOut
-         * @description What a job makes a collection of.
+         * @description Source and moment of a replay.
          */
         ReplayOut: {
             /**
@@ -5848,7 +5849,7 @@ export interface components {
         };
         /**
          * RetryIn
-         * @description Which parked verdicts to retry: all of a collection, or those of a judge.
+         * @description Filter of the parked verdicts to retry: all of a collection, or those of a judge.
          * @example {}
          * @example {
          *       "judge": "crawler"
@@ -5868,7 +5869,7 @@ export interface components {
         };
         /**
          * RetryOut
-         * @description What a retry of many came to.
+         * @description Result of retrying many verdicts.
          */
         RetryOut: {
             /** Collection */
@@ -5960,7 +5961,7 @@ export interface components {
         };
         /**
          * RevocationOut
-         * @description Which verdicts a job revokes; where nothing is said, all that were accepted before it.
+         * @description Filter of the verdicts that a job revokes; without one, all that were accepted before it.
          */
         RevocationOut: {
             /** From */
@@ -5972,7 +5973,7 @@ export interface components {
         };
         /**
          * RevokeIn
-         * @description Which verdicts to revoke: those that meet all that is said, or `all`.
+         * @description Filter of the verdicts to revoke: those that match every criterion, or `all`.
          * @example {
          *       "from": "2026-05-01T00:00:00Z",
          *       "judge": "crawler"
@@ -6025,7 +6026,7 @@ export interface components {
         };
         /**
          * RotateIn
-         * @description How to let another key follow one.
+         * @description Rotation of an access key.
          */
         RotateIn: {
             /**
@@ -6163,7 +6164,7 @@ export interface components {
         };
         /**
          * SentenceInfluenceOut
-         * @description What one verdict did to a selected sentence: each number as it is, less what it were without the verdict.
+         * @description Influence of one verdict on a selected sentence: each number less its value without the verdict.
          */
         SentenceInfluenceOut: {
             /**
@@ -6190,7 +6191,7 @@ export interface components {
         };
         /**
          * SentenceMemoryOut
-         * @description What is remembered of a sentence, and why.
+         * @description Memory of a sentence, and the verdicts behind it.
          */
         SentenceMemoryOut: {
             /**
@@ -6477,7 +6478,7 @@ export interface components {
         };
         /**
          * SessionWarningOut
-         * @description What the LLM failed in a round, and what was done without it.
+         * @description Failure of the LLM in a round, and the substitute for it.
          */
         SessionWarningOut: {
             /** Detail */
@@ -6504,7 +6505,7 @@ export interface components {
         };
         /**
          * SideOut
-         * @description How one arm came to its answer.
+         * @description Answer of one arm and how it came about.
          */
         SideOut: {
             /** Hops */
@@ -6588,7 +6589,7 @@ export interface components {
         };
         /**
          * StandingOut
-         * @description How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+         * @description Standing of a judge: its agreement with established judges, and its weight without a voucher.
          */
         StandingOut: {
             /** Agreed */
@@ -6608,7 +6609,7 @@ export interface components {
         };
         /**
          * StopIn
-         * @description What may stop a session before its budget does.
+         * @description Rule that may stop a session before its budget does.
          */
         StopIn: {
             /**
@@ -6638,7 +6639,7 @@ export interface components {
         };
         /**
          * SufficiencyInfluenceOut
-         * @description What one verdict did to the model's probability that the answer is enough.
+         * @description Influence of one verdict on the model's probability of sufficiency.
          */
         SufficiencyInfluenceOut: {
             /**
@@ -6660,7 +6661,7 @@ export interface components {
         };
         /**
          * SufficiencyOut
-         * @description How the probability of sufficiency came about.
+         * @description Derivation of the probability of sufficiency.
          */
         SufficiencyOut: {
             /**
@@ -6712,7 +6713,7 @@ export interface components {
         };
         /**
          * TimingsOut
-         * @description Where the time went, in milliseconds.
+         * @description Durations by stage, in milliseconds.
          */
         TimingsOut: {
             /** Analyse Ms */
@@ -6726,7 +6727,7 @@ export interface components {
         };
         /**
          * TraceOut
-         * @description How the answer came about.
+         * @description Trace of an answer.
          */
         TraceOut: {
             /**
@@ -6802,7 +6803,7 @@ export interface components {
         };
         /**
          * WhoOut
-         * @description Whose a request is.
+         * @description Identity of a request.
          */
         WhoOut: {
             /**

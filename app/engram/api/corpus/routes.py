@@ -161,7 +161,7 @@ def get_collections(
     summary="Read a collection",
 )
 async def get_collection(scope: PathScope) -> CollectionOut:
-    """What the collection holds."""
+    """Show the contents and settings of a collection."""
     return CollectionOut.model_validate(scope.collection)
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of a sentence, and one question under two arms, on the wire."""
+"""Schemas of sentence memories and comparisons."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -50,7 +50,7 @@ class ChannelOut(BaseModel):
 
 
 class QuestionSupportOut(BaseModel):
-    """How surely the sentence supports a past question."""
+    """Support of a past question by the sentence."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -63,7 +63,7 @@ class QuestionSupportOut(BaseModel):
 
 
 class MoveOut(BaseModel):
-    """What a verdict did to one channel."""
+    """Effect of a verdict on one channel."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -95,7 +95,7 @@ class SentenceEventOut(BaseModel):
 
 
 class SentenceMemoryOut(BaseModel):
-    """What is remembered of a sentence, and why."""
+    """Memory of a sentence, and the verdicts behind it."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -167,7 +167,7 @@ class ComparedPassageOut(BaseModel):
 
 
 class MemoryPartOut(BaseModel):
-    """What an arm read of memory."""
+    """Memory that an arm read."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -178,7 +178,7 @@ class MemoryPartOut(BaseModel):
 
 
 class SideOut(BaseModel):
-    """How one arm came to its answer."""
+    """Answer of one arm and how it came about."""
 
     model_config = ConfigDict(from_attributes=True)
 

@@ -189,7 +189,7 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
 
 
 def _applied(app: App, stored: Accepted) -> Receipt:
-    """What became of the verdict, which whoever asks after its answer finds learned."""
+    """Return the receipt of the verdict once its effects can be read."""
     receipt = app.feedback.applied(stored)
     app.reads.told(stored.collection_id)
     return receipt

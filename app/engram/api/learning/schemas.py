@@ -36,7 +36,7 @@ FEEDBACK_EXAMPLES: list[JsonValue] = [
 
 
 class FeedbackIn(Model):
-    """What a judge says of one answered query."""
+    """Verdict of a judge on one answered query."""
 
     model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
 
@@ -173,7 +173,7 @@ class FeedbackIn(Model):
 
 
 class RevokeIn(Model):
-    """Which verdicts to revoke: those that meet all that is said, or `all`."""
+    """Filter of the verdicts to revoke: those that match every criterion, or `all`."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"judge": "crawler", "from": "2026-05-01T00:00:00Z"}]}
@@ -194,7 +194,7 @@ class RevokeIn(Model):
 
 
 class RetryIn(Model):
-    """Which parked verdicts to retry: all of a collection, or those of a judge."""
+    """Filter of the parked verdicts to retry: all of a collection, or those of a judge."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{}, {"judge": "crawler"}]})
 
@@ -203,14 +203,14 @@ class RetryIn(Model):
 
 
 class RetryOut(BaseModel):
-    """What a retry of many came to."""
+    """Result of retrying many verdicts."""
 
     collection: str
     retried: int = Field(description="Verdicts that were parked and wait again.")
 
 
 class ChangeOut(BaseModel):
-    """What the event did to one state: a sentence's task or time memory, or its support for the question."""
+    """Effect of the event on one state: a sentence's task or time memory, or its support of the question."""
 
     model_config = ConfigDict(from_attributes=True)
 

@@ -52,7 +52,7 @@ def get_audit(
     before: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only entries before this one.")] = None,
     limit: Limit = 100,
 ) -> AuditLogOut:
-    """Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
+    """List who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
     entries = app.audit_log.page(asker, before, limit)
     return AuditLogOut(
         entries=[AuditEntryOut.model_validate(entry) for entry in entries],

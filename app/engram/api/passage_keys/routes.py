@@ -36,7 +36,7 @@ def get_key(
     scope: QueryScope,
     limit: Annotated[int, Query(ge=1, le=100, description="Units shown, best first.")] = 20,
 ) -> KeyOut:
-    """How far the key evolved, the expansions it is composed of, and the verdicts behind each of them."""
+    """Show how far the key evolved, its expansion units, and the verdicts behind each of them."""
     return KeyOut.model_validate(app.key_view.view(scope, path_text(passage_id), limit))
 
 

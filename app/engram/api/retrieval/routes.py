@@ -105,7 +105,7 @@ def _answered(app: ApiServices, sent: PostedBody[QueryIn]) -> QueryOut:
 async def _in_turn(
     app: ApiServices, answering: WorkThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
 ) -> Response:
-    """What answers the queries, as JSON; what may wait for a language model for most of its time takes no turn."""
+    """Answer queries in turn, as JSON; those that mostly wait for a language model take no turn."""
 
     def written() -> Response:  # where it was made: on the event loop all others would wait for it
         return Response(answer().model_dump_json(by_alias=True), media_type="application/json")

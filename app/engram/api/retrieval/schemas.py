@@ -53,7 +53,7 @@ MAX_QUERIES = 50
 
 
 class ArmIn(Model):
-    """Which of Engram's two arms, profiles and strategies answers."""
+    """Memory, profile and strategy of an answer."""
 
     memory: Memory = Field(default="read", description="Whether learned state is read.")
     profile: ProfileName = Field(
@@ -265,7 +265,7 @@ class SentenceTraceOut(AnswerModel):
 
 
 class PublishedOut(AnswerModel):
-    """What the published classifier says of all that is selected so far."""
+    """Verdict of the published classifier on the sentences selected so far."""
 
     entities: float = Field(description="Share of the question's names that it names.")
     relevance: float = Field(
@@ -288,7 +288,7 @@ class HopOut(AnswerModel):
 
 
 class SufficiencyOut(AnswerModel):
-    """How the probability of sufficiency came about."""
+    """Derivation of the probability of sufficiency."""
 
     probability: float = Field(description="The higher one of model and vouched.")
     model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
@@ -307,7 +307,7 @@ class SufficiencyOut(AnswerModel):
 
 
 class TraceOut(AnswerModel):
-    """How the answer came about."""
+    """Trace of an answer."""
 
     time_constraint: str | None
     entities: list[EntityOut]
@@ -327,7 +327,7 @@ class TraceOut(AnswerModel):
 
 
 class TimingsOut(AnswerModel):
-    """Where the time went, in milliseconds."""
+    """Durations by stage, in milliseconds."""
 
     analyse_ms: float
     embed_ms: float
@@ -380,7 +380,7 @@ class QueryOut(AnswerModel):
 
 
 class BatchedOut(AnswerModel):
-    """What became of one question of several: its answer, or what was wrong with it."""
+    """Result of one question of a batch: its answer, or its error."""
 
     answer: QueryOut | None = None
     problem: Problem | None = None

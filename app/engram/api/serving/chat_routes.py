@@ -34,7 +34,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 def post_chat(
     sent: Annotated[PostedBody[ChatIn], Depends(posted(ChatIn))], app: App
 ) -> ChatOut | StreamingResponse:
-    """As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
+    """Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
 
     Where something was said before the last message, the configured LLM restates that first. What the answer rests
     on, and the `query_id` to judge it by, stand under `engram`.

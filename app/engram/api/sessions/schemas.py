@@ -43,7 +43,7 @@ SESSION_EXAMPLES: list[JsonValue] = [
 
 
 class BudgetIn(Model):
-    """What a session may cost at most."""
+    """Limits of a session's cost."""
 
     rounds: Annotated[StrictInt, Field(ge=1, le=50), Whole] = Field(
         default=Budget().rounds,
@@ -64,7 +64,7 @@ class BudgetIn(Model):
 
 
 class StopIn(Model):
-    """What may stop a session before its budget does."""
+    """Rule that may stop a session before its budget does."""
 
     rule: StopRule = Field(
         default="planner",
@@ -119,7 +119,7 @@ class SessionIn(Model):
     wait: Flag = Field(default=False, description="Have this request do the rounds, or wait for who does.")
 
     def _budget(self) -> Budget:
-        """As it is given; an agent's rounds are turns, of which it takes more."""
+        """Return the given budget; an agent's rounds are turns, of which it gets more by default."""
         limits = self.budget.model_dump()
         if self.planner == "agent" and "rounds" not in self.budget.model_fields_set:
             limits["rounds"] = TURNS
@@ -173,7 +173,7 @@ class SessionModel(BaseModel):
 
 
 class CostOut(SessionModel):
-    """What it has cost."""
+    """Cost so far."""
 
     rounds: int = 0
     llm_calls: int = 0
@@ -184,7 +184,7 @@ class CostOut(SessionModel):
 
 
 class CuratedOut(SessionModel):
-    """What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind."""
+    """Outcome of a round's sentences: kept, or dropped as repetitions of one kind."""
 
     kept: int = 0
     exact: int = 0
@@ -193,14 +193,14 @@ class CuratedOut(SessionModel):
 
 
 class GapOut(SessionModel):
-    """What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?."""
+    """Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?."""
 
     text: str
     triple: list[str] | None
 
 
 class SessionWarningOut(SessionModel):
-    """What the LLM failed in a round, and what was done without it."""
+    """Failure of the LLM in a round, and the substitute for it."""
 
     round: int
     type: str

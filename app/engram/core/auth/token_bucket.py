@@ -18,7 +18,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class TokenGrant:
-    """What came of a try to take a token.
+    """Result of taking a token.
 
     Attributes:
         allowed: whether there was one.
@@ -52,5 +52,5 @@ def take(bucket: Bucket | None, now: float, rate: float, burst: float) -> tuple[
 
 
 def taken(tokens: float, rate: float, burst: float, *, allowed: bool) -> TokenGrant:
-    """What is told of a bucket with so many tokens left."""
+    """Make the result for a bucket with this many tokens left."""
     return TokenGrant(allowed, int(tokens), max(0.0, 1 - tokens) / rate, max(0.0, burst - tokens) / rate)

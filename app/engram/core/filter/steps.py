@@ -1,4 +1,4 @@
-"""What events move of all states that they speak of, one after the other: ``states`` taken along the log.
+"""Steps of many states along the log, column-wise: ``states`` for all states that the events name.
 
 An event goes by what those before it left of the states that both speak of, and by nothing else. So of a batch
 those that meet in no state are moved at once, in waves: the n-th wave has each state's n-th event. That comes to
@@ -47,7 +47,7 @@ class EventStatement:
 
 @dataclass(frozen=True, slots=True)
 class MovedStates:
-    """What events moved.
+    """States that events moved.
 
     Attributes:
         memories: the states after the last event that moved them, in the order given.
@@ -63,12 +63,12 @@ class MovedStates:
 
 
 def step(saying: EventStatement, memories: MemoryRows, supports: SupportRows) -> MovedStates:
-    """What one event moves: see ``steps``."""
+    """Apply one event: see ``steps``."""
     return steps([saying], memories, supports)
 
 
 def steps(sayings: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows) -> MovedStates:
-    """What events move of all states that they speak of, in the given order.
+    """Apply events in the given order to all states that they name.
 
     A rejection counts also where nothing ever supported the sentence: it recalls nothing, but the surer the state,
     the less a later verdict that errs can move it.
@@ -93,7 +93,7 @@ def steps(sayings: Sequence[EventStatement], memories: MemoryRows, supports: Sup
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What n (event, sentence) say, in the order of events; arrays are (n,).
+    """Judgements of n (event, sentence) pairs, in the order of events; arrays are (n,).
 
     Attributes:
         at: place of the event in ``sayings``.
@@ -145,7 +145,7 @@ class _Words:
 
 @dataclass(frozen=True, slots=True)
 class _PriorStatements:
-    """What was said before each word of its sentence for its question, and after all of them.
+    """Statements on each sentence and question before each judgement, and after all of them.
 
     Attributes:
         places: of each word's support, (n,): those that are there as they are, then those that are new.
@@ -213,7 +213,7 @@ class _OrderedWords:
     channels: Ids
 
     def pulls(self, words: _Words, caps: Floats, days: Sequence[str], budgets: Sequence[Kept]) -> GainBudgets:
-        """Of all states, whose days and shares these are, by these words."""
+        """Return the gain budgets of all states after these judgements."""
         events = [saying.event for saying in words.sayings]
         at = words.at[self.words].tolist()
         judges, on = [events[one].judge for one in at], [events[one].day for one in at]

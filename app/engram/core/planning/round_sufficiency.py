@@ -48,7 +48,7 @@ def _log_odds(probability: float) -> float:
 def observed(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], prior: Prior, noise: float, *, known: bool = True
 ) -> WeightObservation | None:
-    """What a verdict says of the pools after the rounds that it judges; None if nothing.
+    """Return a verdict's observation of the pools after its rounds; None if it has none.
 
     A pool sufficed if it held a sentence of every passage that the verdict supports, see ``sufficiency.told``. The
     rounds of one session are one verdict, so each counts as a share.

@@ -129,7 +129,7 @@ class AuditLogOut(Struct):
 
 class ChangeOut(Struct):
     """
-    What the event did to one state: a sentence's task or time memory, or its support for the question.
+    Effect of the event on one state: a sentence's task or time memory, or its support of the question.
     """
 
     capped: bool
@@ -248,7 +248,7 @@ class ConstantsOut(Struct):
 
 class CostOut(Struct):
     """
-    What it has cost.
+    Cost so far.
     """
 
     completion_tokens: int = 0
@@ -261,7 +261,7 @@ class CostOut(Struct):
 
 class CreditOut(Struct):
     """
-    What a verdict says of one unit and one passage.
+    Credit of a verdict for one unit and one passage.
     """
 
     gain: float
@@ -278,7 +278,7 @@ class CreditOut(Struct):
 
 class CuratedOut(Struct):
     """
-    What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind.
+    Outcome of a round's sentences: kept, or dropped as repetitions of one kind.
     """
 
     contained: int = 0
@@ -434,7 +434,7 @@ class ExperimentOut(Struct):
 
 class ExplorationOut(Struct):
     """
-    How answers make room for passages that rank too low to be seen.
+    Exploration of low-ranked passages in answers.
     """
 
     seed: int | None
@@ -666,7 +666,7 @@ class FigureOut(Struct):
 
 class GapOut(Struct):
     """
-    What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?.
+    Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?.
     """
 
     text: str
@@ -748,7 +748,7 @@ class Health(Struct):
 
 class IndexRecallOut(Struct):
     """
-    What was measured of a vector index.
+    Measured recall of a vector index.
     """
 
     breadth: int
@@ -772,7 +772,7 @@ class IndexRecallOut(Struct):
 
 class JobAccepted(Struct):
     """
-    Where to look for progress.
+    Address of an accepted job.
     """
 
     collection: str
@@ -795,7 +795,7 @@ class KeyCauseOut(Struct):
 
 class KeyEffectOut(Struct):
     """
-    What the expansions of a verdict came to.
+    Effect of a verdict's expansions.
     """
 
     credit_count: int
@@ -842,7 +842,7 @@ class KeyUnitTraceOut(Struct):
 
 class KeysOut(Struct):
     """
-    Where a collection's keys stand, and what waits for the next evolution.
+    Standing of a collection's passage keys, and the verdicts that wait for the next evolution.
     """
 
     batch_events: int
@@ -956,7 +956,7 @@ class ListedSessionOut(Struct):
 
 class MemoryPartOut(Struct):
     """
-    What an arm read of memory.
+    Memory that an arm read.
     """
 
     key_generation: int
@@ -1002,7 +1002,7 @@ class ModelsOut(Struct):
 
 class MomentOut(Struct):
     """
-    How things stood once a verdict was applied.
+    Counts after a verdict was applied.
     """
 
     at: str
@@ -1022,7 +1022,7 @@ class MomentOut(Struct):
 
 class MoveOut(Struct):
     """
-    What a verdict did to one channel.
+    Effect of a verdict on one channel.
     """
 
     channel: Literal["task", "time", "recall"]
@@ -1080,7 +1080,7 @@ class NoteOut(Struct):
 
 class PassageInfluenceOut(Struct):
     """
-    What one verdict did to a passage's score: as it is, less what it were without the verdict.
+    Influence of one verdict on a passage's score: the score less its value without the verdict.
 
     Exact with one hop; with several, as far as the same entities and candidates are reached without the verdict.
     What it did to evolved keys is told apart.
@@ -1122,7 +1122,7 @@ class PassagesOut(Struct):
 
 class PastOut(Struct):
     """
-    What a copy is a copy of.
+    Origin of a copy.
     """
 
     of: str
@@ -1171,7 +1171,7 @@ class PredicatesOut(Struct):
 
 class PreviewOut(Struct):
     """
-    What would change if a verdict were revoked.
+    Effects of revoking a verdict.
     """
 
     collection: str
@@ -1238,7 +1238,7 @@ class ProposedOut(Struct):
 
 class PublishedOut(Struct):
     """
-    What the published classifier says of all that is selected so far.
+    Verdict of the published classifier on the sentences selected so far.
     """
 
     entities: float
@@ -1266,7 +1266,7 @@ class QueryExpansionOut(Struct):
 
 class QuestionSupportOut(Struct):
     """
-    How surely the sentence supports a past question.
+    Support of a past question by the sentence.
     """
 
     complete: bool
@@ -1282,7 +1282,7 @@ class QuestionSupportOut(Struct):
 
 class QuotaOut(Struct):
     """
-    What a tenant may have of something, and what it has.
+    Quota of a tenant and its use.
     """
 
     kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens", "judges"]
@@ -1307,7 +1307,7 @@ class QuotasOut(Struct):
 
 class ReadinessOut(Struct):
     """
-    What the process depends on, and who works on what waits.
+    State of the servers that the process depends on, and of the backlog.
     """
 
     disk_free_bytes: int | None
@@ -1367,7 +1367,7 @@ class RecallOut(Struct):
 
 class ReplayOut(Struct):
     """
-    What a job makes a collection of.
+    Source and moment of a replay.
     """
 
     into: str
@@ -1379,7 +1379,7 @@ class ReplayOut(Struct):
 
 class RetryOut(Struct):
     """
-    What a retry of many came to.
+    Result of retrying many verdicts.
     """
 
     collection: str
@@ -1391,7 +1391,7 @@ class RetryOut(Struct):
 
 class RevocationOut(Struct):
     """
-    Which verdicts a job revokes; where nothing is said, all that were accepted before it.
+    Filter of the verdicts that a job revokes; without one, all that were accepted before it.
     """
 
     from_: str | None = field(name="from", default=None)
@@ -1418,7 +1418,7 @@ class SentenceEventOut(Struct):
 
 class SentenceInfluenceOut(Struct):
     """
-    What one verdict did to a selected sentence: each number as it is, less what it were without the verdict.
+    Influence of one verdict on a selected sentence: each number less its value without the verdict.
     """
 
     applied_at: str
@@ -1437,7 +1437,7 @@ class SentenceInfluenceOut(Struct):
 
 class SentenceMemoryOut(Struct):
     """
-    What is remembered of a sentence, and why.
+    Memory of a sentence, and the verdicts behind it.
     """
 
     channels: list[ChannelOut]
@@ -1532,7 +1532,7 @@ class SessionPassageOut(Struct):
 
 class SessionWarningOut(Struct):
     """
-    What the LLM failed in a round, and what was done without it.
+    Failure of the LLM in a round, and the substitute for it.
     """
 
     detail: str
@@ -1579,7 +1579,7 @@ class SourceOut(Struct):
 
 class StandingOut(Struct):
     """
-    How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+    Standing of a judge: its agreement with established judges, and its weight without a voucher.
     """
 
     agreed: int
@@ -1606,7 +1606,7 @@ class StoredSentenceOut(Struct):
 
 class SufficiencyInfluenceOut(Struct):
     """
-    What one verdict did to the model's probability that the answer is enough.
+    Influence of one verdict on the model's probability of sufficiency.
     """
 
     applied_at: str
@@ -1621,7 +1621,7 @@ class SufficiencyInfluenceOut(Struct):
 
 class SufficiencyOut(Struct):
     """
-    How the probability of sufficiency came about.
+    Derivation of the probability of sufficiency.
     """
 
     events: int
@@ -1664,7 +1664,7 @@ class TenantClosed(Struct):
 
 class TimingsOut(Struct):
     """
-    Where the time went, in milliseconds.
+    Durations by stage, in milliseconds.
     """
 
     analyse_ms: float
@@ -1725,7 +1725,7 @@ class WarningOut(Struct):
 
 class WhoOut(Struct):
     """
-    Whose a request is.
+    Identity of a request.
     """
 
     judge: str | None
@@ -1757,7 +1757,7 @@ class AlignOut(Struct):
 
 class ArmLiftOut(Struct):
     """
-    What one arm came to.
+    Results of one arm.
     """
 
     arm: str | None
@@ -1811,7 +1811,7 @@ class ChatChoice(Struct):
 
 class ChatGrounds(Struct):
     """
-    What the answer rests on: not in OpenAI's shape, and what a verdict needs.
+    Basis of the answer, beyond OpenAI's shape; a verdict needs it.
     """
 
     citations: list[CitationOut]
@@ -1923,7 +1923,7 @@ class CollectionsOut(Struct):
 
 class EvolveOut(Struct):
     """
-    What an evolution came to.
+    Result of an evolution.
     """
 
     changed: bool
@@ -1943,7 +1943,7 @@ class EvolveOut(Struct):
 
 class ExpandOut(Struct):
     """
-    What widens a question, in the order of the methods; a method that finds nothing new has no entry.
+    Expansions of a question in the order of the methods; a method without new text has no entry.
     """
 
     collection: str
@@ -2345,7 +2345,7 @@ class KeyTraceOut(Struct):
 
 class LearnedOut(Struct):
     """
-    What a collection learned, by the verdicts that still count.
+    Learning of a collection by the counting verdicts.
     """
 
     collection: str
@@ -2565,7 +2565,7 @@ class SessionOut(Struct):
 
 class SideOut(Struct):
     """
-    How one arm came to its answer.
+    Answer of one arm and how it came about.
     """
 
     hops: int
@@ -2583,7 +2583,7 @@ class SideOut(Struct):
 
 class TraceOut(Struct):
     """
-    How the answer came about.
+    Trace of an answer.
     """
 
     entities: list[EntityOut]
@@ -2752,7 +2752,7 @@ class AnswerOut(Struct):
 
 class BatchedOut(Struct):
     """
-    What became of one question of several: its answer, or what was wrong with it.
+    Result of one question of a batch: its answer, or its error.
     """
 
     answer: QueryOut | None = None

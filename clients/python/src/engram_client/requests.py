@@ -56,7 +56,7 @@ class AlignIn(TypedDict):
 
 class ArmIn(TypedDict):
     """
-    Which of Engram's two arms, profiles and strategies answers.
+    Memory, profile and strategy of an answer.
     """
 
     memory: NotRequired[Literal["off", "read"]]
@@ -75,7 +75,7 @@ class ArmIn(TypedDict):
 
 class BudgetIn(TypedDict):
     """
-    What a session may cost at most.
+    Limits of a session's cost.
     """
 
     llm_calls: NotRequired[int]
@@ -223,7 +223,7 @@ class ExperimentIn(TypedDict):
 
 class ExplorationIn(TypedDict):
     """
-    How answers make room for passages that rank too low to be seen.
+    Exploration of low-ranked passages in answers.
     """
 
     seed: NotRequired[int | None]
@@ -347,7 +347,7 @@ class GraphMergeIn(TypedDict):
 
 class JudgeIn(TypedDict):
     """
-    What is to differ for a judge; what is left out or null is as for every judge.
+    Settings of a judge; an absent or null one is the default of every judge.
     """
 
     contested_share: NotRequired[float | None]
@@ -394,7 +394,7 @@ Document: TypeAlias = str
 
 class OptionsIn(TypedDict):
     """
-    What a planner may be asked for; one that goes one way heeds ``without`` alone.
+    Options of a planner; a planner with one path heeds ``without`` alone.
     """
 
     combine: NotRequired[Literal["vote", "synthesis"]]
@@ -581,7 +581,7 @@ class ReadingBudgetIn(TypedDict):
 
 class ReembedIn(TypedDict):
     """
-    Which encoder a collection shall be of.
+    Encoder to move a collection to.
     """
 
     model: NotRequired[str | None]
@@ -592,7 +592,7 @@ class ReembedIn(TypedDict):
 
 class RekeyIn(TypedDict):
     """
-    What a collection's keys shall be made of.
+    Parts of a passage to make keys of.
     """
 
     key_building: Literal["full", "title", "abstract", "keywords"]
@@ -603,7 +603,7 @@ class RekeyIn(TypedDict):
 
 class ReplayIn(TypedDict):
     """
-    Which moment, and what to call the collection that is made of it.
+    Moment of a replay, and the name of the new collection.
     """
 
     into: NotRequired[str | None]
@@ -618,7 +618,7 @@ class ReplayIn(TypedDict):
 
 class RetryIn(TypedDict):
     """
-    Which parked verdicts to retry: all of a collection, or those of a judge.
+    Filter of the parked verdicts to retry: all of a collection, or those of a judge.
     """
 
     collection: NotRequired[str]
@@ -672,7 +672,7 @@ class RollbackIn(TypedDict):
 
 class RotateIn(TypedDict):
     """
-    How to let another key follow one.
+    Rotation of an access key.
     """
 
     grace_seconds: NotRequired[float]
@@ -722,7 +722,7 @@ class SplitIn(TypedDict):
 
 class StopIn(TypedDict):
     """
-    What may stop a session before its budget does.
+    Rule that may stop a session before its budget does.
     """
 
     rule: NotRequired[Literal["planner", "sufficiency", "covered", "published", "llm", "rounds"]]
@@ -797,7 +797,7 @@ class BatchIn(TypedDict):
 
 class ChatMessage(TypedDict):
     """
-    What was said; fields that Engram has no use for are ignored.
+    Message of a chat; fields that Engram does not use are ignored.
     """
 
     content: NotRequired[str | list[ContentPart] | None]
@@ -806,7 +806,7 @@ class ChatMessage(TypedDict):
 
 class CollectionPatch(TypedDict):
     """
-    What to change of how a collection serves; what is absent stays, null clears.
+    Changes of how a collection serves; an absent field stays, null clears.
     """
 
     corpus_kind: NotRequired[Literal["encyclopedic", "general"] | None]
@@ -856,7 +856,7 @@ class FactsIn(TypedDict):
 
 class FeedbackIn(TypedDict):
     """
-    What a judge says of one answered query.
+    Verdict of a judge on one answered query.
     """
 
     collection: NotRequired[str]
