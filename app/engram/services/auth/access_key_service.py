@@ -206,7 +206,7 @@ def _name(name: str) -> str:
 
 
 def _as_long(old: StoredKey) -> datetime | None:
-    """When a key that follows this one ends: after as long as this one was given."""
+    """Return the end of a key that follows this one: the same duration as this one was given."""
     return None if old.expires_at is None else datetime.now(UTC) + (old.expires_at - old.created_at)
 
 

@@ -1,4 +1,4 @@
-"""Who makes a request, by the access key that it brings."""
+"""Authentication of a request by the access key or token that it brings."""
 
 import hashlib
 import re
@@ -71,7 +71,7 @@ class Authentication:
             self._forgotten += 1
 
     def quickly(self, authorization: str | None) -> Principal | None:
-        """As ``principal``, without asking the database; None if that would take asking it.
+        """Return the principal if it is known without asking the database; else None.
 
         Raises:
             UnauthorizedError: as ``principal``.
@@ -85,7 +85,7 @@ class Authentication:
         return _checked(known.principal)
 
     def principal(self, authorization: str | None) -> Principal:
-        """Whose a request with this header is.
+        """Return the principal of a request with this header.
 
         Raises:
             UnauthorizedError: it has no key where one is needed, or one that does not count.
@@ -120,7 +120,7 @@ class Authentication:
         return self._tokens is not None and text.count(".") == JWT_DOTS
 
     def _of_token(self, token: str) -> Found:
-        """Whose a token of the identity provider is: nobody's if its tenant is none."""
+        """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
         principal = claimed(claims)
         with self._database.read() as reader:

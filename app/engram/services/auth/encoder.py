@@ -27,12 +27,12 @@ class Encoder:
 
     @property
     def id(self) -> EncoderId:
-        """Which one new collections are of."""
+        """Identity of the encoder that new collections get."""
         return _id(self._embedder)
 
     @property
     def fingerprints(self) -> list[str]:
-        """Of all that there are."""
+        """Fingerprints of all encoders."""
         return list(self._all)
 
     def check(self, collection: Collection) -> None:

@@ -1,4 +1,4 @@
-"""How much a tenant, and a key, may have of what: refused before it is paid for, counted as it is taken."""
+"""Quotas of tenants and keys: checked before work begins, counted as it is done."""
 
 import threading
 import time
@@ -33,7 +33,7 @@ class LlmBudgetError(LlmError):
 
 @dataclass(frozen=True, slots=True)
 class QuotaUsage:
-    """How much a tenant has of something, and may have; None: any amount."""
+    """Quota of a tenant and its use; None is no limit."""
 
     kind: str
     used: int
@@ -58,7 +58,7 @@ class QuotaService:
         return None if known is None or known[1] <= time.monotonic() else known[0]
 
     def quotas(self, principal: Principal) -> Quotas:
-        """As ``bound``, looked up where need be."""
+        """Return the quotas that bound a principal, looked up where needed."""
         quotas = self.bound(principal)
         if quotas is None:
             with tenancy.of(None), self._database.read() as reader:
@@ -90,7 +90,7 @@ class QuotaService:
         )
 
     def room(self, principal: Principal, *, jobs_only: bool = False) -> int | None:
-        """How many passages the tenant may still send; None: any number.
+        """Count the passages that the tenant may still send; None is no limit.
 
         Raises:
             QuotaExceededError: it has as many jobs open, or holds as many passages, as it may.
@@ -114,7 +114,7 @@ class QuotaService:
         return quotas.passages - passages
 
     def used(self, principal: Principal) -> list[QuotaUsage]:
-        """What the principal's tenant may have, and what it has of it."""
+        """Return the quotas of the principal's tenant and their use."""
         with tenancy.of(None), self._database.read() as reader:
             quotas = Quotas() if principal is LOCAL else tenants.quotas(reader, principal.tenant)
             passages, jobs = tenants.held(reader, principal.tenant)
@@ -150,7 +150,7 @@ class QuotaService:
                 self._admitted.add(at)
 
     def meter(self, principal: Principal) -> TokenMeter | None:
-        """What the principal's calls of a language model are put on; None where nobody counts."""
+        """Return the meter for the principal's language model calls; None where nothing is counted."""
         return None if principal is LOCAL else _Budget(self._database, principal, self)
 
 
@@ -159,7 +159,7 @@ JOB_SECONDS = 30
 
 
 def too_many_passages(limit: int) -> QuotaExceededError:
-    """What is raised where a tenant would hold more than it may."""
+    """Make the error for a tenant that would hold more passages than it may."""
     return QuotaExceededError(
         f"The tenant may hold {limit} passages; remove some first.", None, quota="passages", limit=limit
     )

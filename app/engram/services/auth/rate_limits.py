@@ -1,4 +1,4 @@
-"""How often each may ask: a token bucket a principal, in Redis for all processes, here while Redis is away."""
+"""Rate limits by a token bucket per principal: in Redis for all processes, or local while Redis is away."""
 
 import time
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""Where collections are read: on a replica that has what must be seen, if there is one; else on the primary."""
+"""Choice of the server to read on: a replica that is recent enough if there is one, else the primary."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -39,7 +39,7 @@ class Reads:
             self._positions.note(system, collection_id, end)
 
     def of(self, collection_id: int, read: Callable[[], T]) -> T:
-        """What ``read`` comes to; where the replica fails it or is too far behind, the primary is asked.
+        """Return the result of ``read``. If the replica fails or is too far behind, the primary is read.
 
         Args:
             read: asks the database and changes nothing; it may be called twice.

@@ -1,4 +1,4 @@
-"""What a query would have gone by if single verdicts had never come: memories, supports and ranking weights.
+"""States of a query without single verdicts: memories, supports and ranking weights.
 
 All is read from the log on one snapshot and replayed with and without a verdict, so that both sides of a difference
 are computed alike.
@@ -155,7 +155,7 @@ class Supports:
             known[support.question_id, support.sentence_id] = support
 
     def judged(self, sentence: int) -> int:
-        """How many verdicts spoke of the sentence."""
+        """Count the verdicts on the sentence."""
         return len(self._by_sentence.get(sentence, ()))
 
     def priors(self, without: int | None = None) -> Mapping[int, float]:
@@ -271,7 +271,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a query goes by.
+    """States that a query uses.
 
     Attributes:
         scores: by hop, (n,), parallel to its candidates.

@@ -1,4 +1,4 @@
-"""Which verdicts raised or lowered the probability that an answer is enough, and by how much.
+"""Verdicts that raised or lowered the sufficiency of an answer, and by how much.
 
 As for passages: what it is, less what it were had the verdict never come. Its term is left out of the weights; what
 it did to the ranking, and with that to the answer's features, is left as it is.

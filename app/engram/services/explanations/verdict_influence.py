@@ -1,4 +1,4 @@
-"""Which verdicts raised or lowered what a query found, and by how much.
+"""Verdicts that raised or lowered the results of a query, and by how much.
 
 A verdict's say is what a score is, less what it were if the verdict had never come: the states that it touched are
 replayed without it, and its term is left out of the ranking weights. What leads from hop to hop, the candidates
@@ -93,7 +93,7 @@ class Influences:
 
 
 class _Versions:
-    """What the query goes by, and what it went by if single verdicts had never come.
+    """States of the query, with all verdicts and without single ones.
 
     Attributes:
         weights: None where Eq. 8 ranks.
@@ -266,7 +266,7 @@ def _passages(
 
 
 def _untouched(retrieved: RetrievalResult, plain: Mapping[int, int]) -> list[PassageTrace]:
-    """Of a query that read no memory."""
+    """Return traces of a query that read no memory."""
     scored = factors(retrieved)
     return [
         PassageTrace(

@@ -1,4 +1,4 @@
-"""What a logged verdict says of the weights of each model: the term of its sum."""
+"""Terms of a logged verdict in the weights of each model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class JudgedStatement:
     def of(
         cls, judged: JudgedVerdict, targets: Mapping[int, int], holders: Mapping[int, int], noise: float
     ) -> "JudgedStatement":
-        """What it speaks of.
+        """Make the statement of a judged verdict.
 
         Args:
             targets: sentence -> y, see ``LoggedVerdict.targets``.
@@ -61,7 +61,7 @@ class JudgedStatement:
 def observed(
     believed: PriorIdentity, prior: Prior, statements: Sequence[JudgedStatement]
 ) -> list[WeightObservation | None]:
-    """What each verdict says of these weights, whichever others are beside it; None if nothing."""
+    """Compute each verdict's observation of these weights, independent of the others; None if it has none."""
     match believed.model:
         case "round":
             return [
@@ -77,7 +77,7 @@ def observed(
 
 
 def _compared(prior: Prior, statement: JudgedStatement) -> CandidateComparison | None:
-    """What the verdict compares of the ranking."""
+    """Return the verdict's comparison of the ranking."""
     judged = statement.judged
     if not judged.ranked or judged.features is None:
         return None
@@ -94,7 +94,7 @@ def _compared(prior: Prior, statement: JudgedStatement) -> CandidateComparison |
 
 
 def _of_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
-    """What the verdict says of whether the answer was enough."""
+    """Return the verdict's observation of whether the answer was sufficient."""
     judged = statement.judged
     if not judged.ranked or judged.sufficiency is None or len(judged.sufficiency) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features

@@ -106,7 +106,7 @@ class Batch:
         return sentence_memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
 
     def _supports(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
-        """What the questions know of the sentences that are there."""
+        """Return the supports that the questions have of existing sentences."""
         alive = np.unique(known.sentence_ids)
         return question_supports.supports_of(
             self._writer, self._collection_id, sorted(set(questions.values())), alive

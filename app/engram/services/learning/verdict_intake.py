@@ -115,7 +115,7 @@ class Intake:
         return accepted
 
     def submit(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[Accepted]":
-        """As ``accept``, in the background, together with what else is submitted meanwhile.
+        """Accept a verdict in the background, together with others submitted meanwhile.
 
         Raises:
             NotFoundError: its scope has no collection.
@@ -204,7 +204,7 @@ class Intake:
         self._announce(announced)
 
     def _look_up(self, arriving: _Arriving) -> Accepted:
-        """As ``_looked_up``, for the tenant of whoever gives the verdict."""
+        """Look up a verdict's references within its tenant."""
         with tenancy.of(arriving.verdict.scope.principal.tenant):
             return self._looked_up(arriving)
 
@@ -285,12 +285,12 @@ def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] =
 
 
 def _plain(value: object) -> object:
-    """What JSON has no word for."""
+    """Convert values that JSON lacks."""
     return asdict(value) if isinstance(value, NamedSentence | Expansion) else str(value)
 
 
 def _checked(arriving: _Arriving, accepted: Accepted) -> Accepted:
-    """What is in the log under the key, if it is this verdict."""
+    """Return the event logged under the key, if it is this verdict."""
     if accepted.event.body_hash != arriving.hash():
         raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")
     return accepted

@@ -62,7 +62,7 @@ class LearnService:
         self._max_attempts = max_attempts
 
     def apply_alone(self, collection_id: int, events: Sequence[int]) -> int | None:
-        """As ``apply``, for workers: None, and nothing done, while another one applies events to the collection.
+        """Apply events for a worker; None, with nothing done, while another worker applies to the collection.
 
         So no two wait for each other's rows, and collections spread over workers. An event that its caller waits
         for is applied beside them: rows are locked in one order, so that this is slower and no less right.
@@ -237,7 +237,7 @@ class LearnService:
         targets: Targets,
         noises: Mapping[int, FeedbackPolicy],
     ) -> dict[PriorIdentity, list[WeightTerm]]:
-        """What the events say of the weights of each model, if any says something; in the order of locking."""
+        """Compute the events' terms in the weights of each model, in the order of locking."""
         prior = self._priors.of_kind(collections.by_id(writer, collection_id).corpus_kind)
         holders = self._holders(writer, collection_id, events, targets)
         return self._terms(events, targets, noises, holders, prior)

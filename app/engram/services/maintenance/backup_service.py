@@ -39,7 +39,7 @@ def no_progress(_what: str, _done: int, _of: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup holds.
+    """Contents of a backup.
 
     Attributes:
         rows: table -> its rows.
@@ -242,7 +242,7 @@ class _Dump:
 
 
 def read(folder: Path) -> Manifest:
-    """What a backup says that it holds.
+    """Read the manifest of a backup.
 
     Raises:
         ConfigurationError: this is none, or one of another version.

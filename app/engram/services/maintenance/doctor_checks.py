@@ -46,7 +46,7 @@ REPLICA_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What was found of one thing; ``remedy`` is what to do, empty where nothing is."""
+    """Result of one check; ``remedy`` is what to do, empty where nothing is."""
 
     thing: str
     verdict: Verdict
@@ -292,7 +292,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def _apart(server_time: float, before: float, after: float) -> float:
-    """How far a clock is from ours, at least, that was read between two readings of ours."""
+    """Return the least distance of a clock from ours, given our readings before and after."""
     return max(0.0, before - server_time, server_time - after)
 
 

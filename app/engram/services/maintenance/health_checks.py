@@ -22,7 +22,7 @@ LEAST_DISK_BYTES = 512 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What the process depends on.
+    """State of the servers and models that the process depends on.
 
     Attributes:
         status: "degraded" where it serves and learning is delayed, or will be: without Redis, without a worker,

@@ -212,7 +212,7 @@ class ReembedService:
     def _without(
         self, collection: Collection, target: EncoderId, without: _UnembeddedRows[Row]
     ) -> Iterator[list[Row]]:
-        """What has no vector of the encoder, in batches that it takes at once."""
+        """Yield rows without a vector of the encoder, in batches of its size."""
         after = 0
         while True:
             with self._database.read() as reader:
@@ -293,7 +293,7 @@ class ReembedService:
 
 
 class _ReembedProgress:
-    """What a job says of how many vectors there are."""
+    """Progress of a job: counts of vectors."""
 
     def __init__(self, database: Database, work: Work, collection: Collection, target: EncoderId) -> None:
         self._database, self._work, self._collection = database, work, collection
@@ -319,12 +319,12 @@ def _target_encoder(job: Job) -> EncoderId:
 
 
 def target_of(encoder: EncoderId) -> dict[str, str]:
-    """As the job's result says it."""
+    """Return the encoder as the job's result has it."""
     return {"model": encoder.model, "fingerprint": encoder.fingerprint}
 
 
 def _chunks(read: Callable[[Any, int], list[Any]], after: Any = None) -> Iterator[list[Any]]:
-    """All that there is after ``after``, in pages."""
+    """Yield all rows after ``after``, in pages."""
     while ids := read(after, CHUNK):
         yield ids
         after = ids[-1]

@@ -41,7 +41,7 @@ class RetentionDays:
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """What a run removed: weeks of queries by their Mondays, and how many jobs, keys, sessions, bodies of acts."""
+    """Counts of a run: removed weeks of queries by their Mondays, jobs, keys, sessions, erased audit bodies."""
 
     weeks: list[date]
     jobs: int

@@ -1,4 +1,4 @@
-"""What metrics tell of the moment: the backlog, jobs, indexes, workers and pools, looked up when they are read."""
+"""Gauges looked up when metrics are read: backlog, jobs, indexes, workers and pools."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ class StateService:
         self._seen_at = -FRESH_SECONDS
 
     def metrics(self) -> Iterable[Metric]:
-        """What there is to tell; without Postgres that it is away, and what is known without it."""
+        """Return the present metrics; without Postgres, that it is away and what is known without it."""
         with self._lock:
             if time.monotonic() - self._seen_at >= FRESH_SECONDS:
                 self._seen = list(self._shared())

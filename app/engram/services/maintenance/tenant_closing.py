@@ -88,7 +88,7 @@ class ClosingService:
 
 
 def _record(writer: Writer, tenant: str) -> None:
-    """What the tenant's administrators did goes with it; that it is gone, those who run the service can see."""
+    """Remove the tenant's audit log with it, and record the removal for those who run the service."""
     audit_log.forget(writer, tenant)
     act = audit_log.begin(
         writer,

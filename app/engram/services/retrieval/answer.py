@@ -1,4 +1,4 @@
-"""What a query is answered; an episode remembers it."""
+"""Answer of a query; an episode stores it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class PassageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Where the time went, in milliseconds."""
+    """Durations by stage, in milliseconds."""
 
     analyse_ms: float
     embed_ms: float
@@ -61,7 +61,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query is answered.
+    """Answer of a query.
 
     ``enough`` is the probability that the first five passages hold all the evidence; None where features do not
     rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk

@@ -21,7 +21,7 @@ DEPTH = 50
 
 @dataclass(frozen=True, slots=True)
 class ExploredAnswer:
-    """What an answer shows.
+    """Passages that an answer shows.
 
     Attributes:
         best: passage and score, in order.
@@ -71,12 +71,12 @@ class ExploredAnswer:
 
 
 def depth(plan: QueryPlan) -> int:
-    """How many passages a plain search has to find: those wanted, and those to draw from if the query explores."""
+    """Count the passages a plain search must find: those to show, and those to draw from if the query explores."""
     return plan.query.top_k + (0 if plan.served.exploring is None else DEPTH)
 
 
 def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> ExploredAnswer:
-    """What the query shows of its ranking: the best, unless it explores and there is something to explore.
+    """Select the passages to show: the best, unless the query explores and there is a candidate for it.
 
     Nothing if the query wants an answer that is enough and it is too likely not.
     """

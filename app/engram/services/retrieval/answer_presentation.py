@@ -1,4 +1,4 @@
-"""What a query came upon, as the answer and its trace show it."""
+"""Presentation of a retrieval result as an answer and a trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from engram.storage.retrieval.graph_hops import SelectedSentence
 
 
 def answer(found: RetrievalResult) -> Answer:
-    """What the query is answered, without what it did not ask for."""
+    """Make the answer, without parts that were not asked for."""
     plan, walk = found.plan, found.walk
     supporting = _supporting(walk)
     duplicates = _duplicates(found)
@@ -75,14 +75,14 @@ def _duplicates(found: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
 
 
 def timings(found: RetrievalResult) -> Timings:
-    """Where the time went."""
+    """Make the durations."""
     plan = found.plan
     total = plan.analyse_ms + plan.embed_ms + found.search_ms
     return Timings(plan.analyse_ms, plan.embed_ms, found.search_ms, round(total, 3))
 
 
 def trace(found: RetrievalResult) -> Trace:
-    """How an answer came about."""
+    """Make the trace of an answer."""
     walk = found.walk
     return Trace(
         found.plan.constraint,

@@ -27,7 +27,7 @@ from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 @dataclass(frozen=True, slots=True)
 class ComplementarityResult:
-    """What comes of a second look.
+    """Result of complementarity reranking.
 
     Attributes:
         pool: that the first ranking gives; None where it has no member.

@@ -30,7 +30,7 @@ class Frontier:
 
 @dataclass(frozen=True, slots=True)
 class WalkHop:
-    """What one round reached and what it selected of it.
+    """Candidates of one hop, and the selected ones.
 
     Attributes:
         start: what it started from.
@@ -55,11 +55,11 @@ class WalkHop:
     published: PoolVerdict | None = None
 
     def position(self, sentence: int) -> int:
-        """Where in ``candidates`` and ``scores`` one of them stands."""
+        """Return the position of a sentence in ``candidates`` and ``scores``."""
         return int(np.searchsorted(self.candidates.sentence_ids, sentence))
 
     def score(self, sentence: int) -> float:
-        """What one of the candidates scored."""
+        """Return the score of a candidate."""
         return float(self.scores[self.position(sentence)])
 
 

@@ -32,7 +32,7 @@ def recalls(plan: QueryPlan) -> bool:
 
 
 def opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
-    """What a walk begins with that starts from the question's names."""
+    """Read the opening of a walk from the question's names."""
     return openings.read(
         reader,
         plan.focus,
@@ -81,7 +81,7 @@ def begin(
 
 
 def rest(plan: QueryPlan, walk: Walk) -> Walk:
-    """What another question goes on from: where the walk would have gone, without the hops that it made.
+    """Return the frontier of the walk without its hops, for another question to resume.
 
     Ids and numbers alone: names are read again where it is resumed, so that it holds nothing of a passage that is
     deleted meanwhile.
@@ -218,7 +218,7 @@ def _read(
 
 
 def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
-    """What the last hop leads to (Eq. 9); a recalled sentence counts with its prior."""
+    """Return the frontier after the last hop (GAM-RAG, Eq. 9); a recalled sentence counts with its prior."""
     hop, profile = walk.hops[-1], plan.profile
     scores = {
         sentence: hop.score(sentence) + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
@@ -236,7 +236,7 @@ def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
 
 
 def heard(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:
-    """What past questions' supports make of sentences: the strongest priors, and the strongest that vouches.
+    """Return the strongest prior of each recalled sentence, and the strongest voucher.
 
     A prior vouches for a question's evidence if the verdict behind it claimed to name all of it.
     """

@@ -21,7 +21,7 @@ Known = Callable[[int], Sequence[int] | None]
 
 
 def unknown(count: int) -> None:
-    """Of a process that knows none, whatever the ``count``."""
+    """Return nothing, for a process without cached keys, whatever the ``count``."""
 
 
 LEAST_PASSAGES = 1_000
@@ -36,7 +36,7 @@ REMEMBERED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _CachedKeys:
-    """What is known of one collection's keys.
+    """Cached keys of one collection.
 
     Attributes:
         version: of these keys.
@@ -51,7 +51,7 @@ class _CachedKeys:
 
     @property
     def bytes(self) -> int:
-        """What they take."""
+        """Size of the keys."""
         return 0 if self.ids is None or self.keys is None else self.ids.nbytes + self.keys.nbytes
 
 
@@ -73,11 +73,11 @@ class PassageKeyCache:
 
     @property
     def bytes(self) -> int:
-        """What is kept now."""
+        """Size of the cache."""
         return self._size
 
     def known(self, reader: Reader, focus: Focus, now: Current | None) -> Known:
-        """What is nearest to the question on this snapshot, as far as this process knows it.
+        """Return the cached keys nearest to the question on this snapshot.
 
         Args:
             now: the vectors that the snapshot has.
@@ -102,7 +102,7 @@ class PassageKeyCache:
         return searched and not focus.metadata and size <= min(self._most, MOST_BYTES)
 
     def _asked(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
-        """What is kept of this version, read now if it was asked for often enough."""
+        """Return the cached keys of this version, read now if they were asked for often enough."""
         cache_key = focus.collection.id, focus.evolved
         version = now.base_keys, now.evolved_keys if focus.evolved else None
         with self._lock:

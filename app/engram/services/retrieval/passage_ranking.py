@@ -225,7 +225,7 @@ def _distinct(
 
 
 def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, limit: int) -> CandidatePassages:
-    """What the walk reached and what either key is near to, ``limit`` passages by each."""
+    """Collect the candidates: those the walk reached, and ``limit`` nearest by each key."""
     touched = {found.passage_id for found in walk.evidence.values()}
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
@@ -251,7 +251,7 @@ def _first_look(
     titles: Sequence[Sequence[str]],
     standing: Mapping[int, int] | None = None,
 ) -> NDArray[np.float64]:
-    """What each candidate is by itself, (n, len(FIRST_LOOK)); ``standing`` as of ``PassageRanking``."""
+    """Compute the features of each candidate by itself, (n, len(FIRST_LOOK))."""
     length = max(sum(plan.terms.values()), 1)
     ids = candidates.ids.tolist()
     called: dict[str, list[int]] = {}
@@ -270,7 +270,7 @@ def _first_look(
 def _believed(
     prior: RankingPrior, learned: Mapping[PriorIdentity, LearnedWeights]
 ) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
-    """Of each belief the mean weights, (k,), and the verdicts in them."""
+    """Return for each belief the mean weights, (k,), and the number of verdicts in them."""
     return {
         of: (ranking_weights.posterior(began, learned[of].evidence).mean, learned[of].events)
         if of in learned
@@ -286,7 +286,7 @@ def _bonuses(hop: WalkHop, most: int) -> dict[int, float]:
 
 
 def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]]) -> HopReach:
-    """What a hop reached, and the passages titled after the entities it started from.
+    """Return a hop's result with passages titled after the entities it started from.
 
     Args:
         called: normalised name -> the passages titled after it.

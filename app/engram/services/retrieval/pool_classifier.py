@@ -48,7 +48,7 @@ class PoolClassifier:
     def told(
         self, collection: Collection, question: str, pool: Sequence[str], cosine: float | None = None
     ) -> PoolVerdict:
-        """What the classifier says of a pool; an empty one has a relevance of 0.
+        """Classify a pool; an empty one has relevance 0.
 
         Args:
             cosine: of the sentence that is most about the question, where that is known.
@@ -63,7 +63,7 @@ class PoolClassifier:
         return vector
 
     def told_of(self, plan: QueryPlan, walk: Walk) -> PoolVerdict:
-        """The same of all that a walk has selected so far.
+        """Classify all that a walk has selected so far.
 
         Its cosines are those that its hops compared: nothing is embedded again.
         """
@@ -80,7 +80,7 @@ class PoolClassifier:
         return told(named(list(plan.mentions.values()), pool), relevance, self._network)
 
     def _about(self, collection: Collection, question: str, pool: Sequence[str]) -> float:
-        """Of the sentence that is most about the question; how to sum up those of a pool the paper does not say.
+        """Return the relevance of the most relevant sentence; the paper does not say how to combine several.
 
         Over pools of 86 development questions of MuSiQue the most tells them apart with an AUC of .72, the mean of
         the three best with .62, that of all with .50.

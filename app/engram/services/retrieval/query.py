@@ -1,4 +1,4 @@
-"""What is asked."""
+"""Query and its options."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""All that is decided about a query before anything is read of the graph; no connection is open meanwhile."""
+"""Plan of a query, made before the graph is read and while no connection is open."""
 
 import os
 import time
@@ -28,7 +28,7 @@ from engram.telemetry.stages import stage
 
 @dataclass(frozen=True, slots=True)
 class Exploring:
-    """That a query explores.
+    """Settings of a query that explores.
 
     Attributes:
         slots: positions at the end of its answer, at most.
@@ -41,7 +41,7 @@ class Exploring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingMode:
-    """How a query is served.
+    """Serving mode of a query.
 
     Attributes:
         query_id: the query's own; what it is given by chance follows from it.
@@ -108,7 +108,7 @@ class QueryPlan:
 
     @property
     def collection(self) -> Collection:
-        """Where to look, as it was when the request came in."""
+        """Collection to search, as it was when the request came in."""
         return self.query.scope.collection
 
     @property
@@ -117,7 +117,7 @@ class QueryPlan:
         return self.served.profile
 
     def without_memory(self, top_k: int) -> "QueryPlan":
-        """The same question with nothing learned and nothing explored."""
+        """Return the plan of the same question without memory and exploration."""
         return replace(
             self,
             query=replace(self.query, top_k=top_k),
@@ -196,7 +196,7 @@ class QueryPlanner:
         )
 
     def again(self, plan: QueryPlan, collection: Collection) -> QueryPlan:
-        """The same question to the collection as it is now.
+        """Plan the same question for the collection as it is now.
 
         Raises:
             EmbeddingSpaceMismatchError: its vectors are of another encoder.
@@ -275,7 +275,7 @@ def _days(constraint: str | None, served: ServingMode) -> tuple[TimeExpression, 
 
 
 def term_weights(question: str, expansions: Sequence[Expansion]) -> dict[str, float]:
-    """What the question, with its expansions, is matched by word for word: term -> weight > 0."""
+    """Return the terms of the question and its expansions with their weights > 0."""
     units = [Counter(terms(expansion.text)) for expansion in expansions]
     return bm25.expanded(Counter(terms(question)), units)
 

@@ -31,7 +31,7 @@ from engram.telemetry.stages import stage
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """What a query came upon.
+    """Result of a query's retrieval.
 
     Attributes:
         entities: that its mentions were aligned to.
@@ -89,7 +89,7 @@ class RetrieveService:
         self._llm = llm
 
     def by(self, priors: RankingPriors) -> "RetrieveService":
-        """The same with other ranking weights to start from."""
+        """Return a service that starts from other ranking weights."""
         return RetrieveService(
             self._database,
             self._planner,
@@ -109,13 +109,13 @@ class RetrieveService:
         return self._planner.plan(query, served)
 
     def find(self, plan: QueryPlan) -> RetrievalResult:
-        """What the plan comes upon."""
+        """Execute the plan."""
         with self.on_snapshot(plan) as (_, found):
             return found
 
     @contextmanager
     def on_snapshot(self, plan: QueryPlan) -> Iterator[tuple[Reader, RetrievalResult]]:
-        """What the plan comes upon, and the snapshot it was read on, for what else is to be read of that.
+        """Execute the plan, and keep its snapshot open for further reads.
 
         Everything is read on one snapshot, but none is held while others work: between two of them names are
         embedded that no entity bears, and the endpoint or a cross-encoder is asked whether a walk's evidence
@@ -258,7 +258,7 @@ class RetrieveService:
 
 
 def _opened(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
-    """What a walk from the question's names begins with, where none of them has to be embedded yet."""
+    """Read the opening of a walk if none of the question's names has to be embedded yet."""
     if not plan.mentions or plan.unknown:
         return None
     return hop_loop.opening(reader, plan)
@@ -289,7 +289,7 @@ def _aligned(
 
 
 def first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
-    """What the first hop starts from; of several mentions of one entity the best counts."""
+    """Return the frontier of the first hop; of several mentions of one entity the best counts."""
     ordered = sorted(aligned, key=lambda entity: entity.similarity)
     return Frontier(
         {entity.entity_id: entity.similarity for entity in ordered},

@@ -1,4 +1,4 @@
-"""How a copy of a past moment is made: the corpus, the log of verdicts, and then all that the log speaks of.
+"""Copy of a past moment: first the corpus, then the log of verdicts, then what the log teaches.
 
 The copy gets the corpus, and the log of verdicts as it was then: those applied by then and not revoked by then. All
 that is learned is computed from that log, by what a revocation and a verification use. Nothing is embedded or
@@ -58,7 +58,7 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class PastCopy:
-    """What came of it.
+    """Result of a copy.
 
     Attributes:
         collection: the new one, which holds what ``of`` was at ``until``.
@@ -86,7 +86,7 @@ class PastCopy:
     learned: Mapping[str, int]
 
     def as_json(self) -> dict[str, Any]:
-        """As the job keeps it."""
+        """Return the result as the job stores it."""
         return asdict(self) | {"until": self.until.isoformat()}
 
 

@@ -89,7 +89,7 @@ class PastService:
             work.finish(writer, result)
 
     def let_go(self, writer: Writer, job: Job) -> None:
-        """Nothing is left of a collection that was not made whole."""
+        """Remove a collection that was not copied whole."""
 
     def make(
         self,

@@ -114,7 +114,7 @@ class RevokeService:
                 self._run_batch(writer, work)
 
     def let_go(self, writer: Writer, job: Job) -> None:
-        """Nothing is staged: what is not revoked goes on counting."""
+        """Do nothing: verdicts that are not revoked yet go on counting."""
 
     def _run_batch(self, writer: Writer, work: Work) -> None:
         """Revoke the job's next verdicts, or close it, counting what others revoked meanwhile."""

@@ -109,7 +109,7 @@ class VerifyService:
 
 
 def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
-    """What events left in the audit is what their verdicts speak of, and they taught the questions asked."""
+    """Check that the audit of events names what their verdicts name, and that they taught their questions."""
     after = 0
     while page := stored_outcomes.events(reader, collection_id, after, EVENTS):
         after = page[-1].id

@@ -1,4 +1,4 @@
-"""How a collection serves: live or in shadow, by the arms of an experiment, with room for what is untried.
+"""Serving modes of a collection: live or shadow, arms of an experiment, exploration.
 
 The rule stands between those who ask and ``AskService``; whoever has to see what memory does, whatever the
 collection is set to, asks that service directly.
@@ -107,7 +107,7 @@ class ServingService:
 
 
 def served(query: Query, query_id: UUID | None = None) -> ServingMode:
-    """How the query is served by the settings of its collection.
+    """Return the query's serving mode by the settings of its collection.
 
     In shadow there is no memory, whatever the query says, and no arm: its figures would be of something else than
     its name says. A query that says an arm itself belongs to none.

@@ -139,7 +139,7 @@ class AskService:
         return Episode(reading.answer(), trace, stored.judged, stored.created_at)
 
     def _traced(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
-        """What the query came upon, and how, explained if it asks for that.
+        """Retrieve, and trace the retrieval, with explanations if asked for.
 
         For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
         on the snapshot that the answer was.

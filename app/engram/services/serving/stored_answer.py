@@ -1,4 +1,4 @@
-"""What is kept of an answer: ids and numbers. Read again, it shows the texts that there still are.
+"""Stored form of an answer, as ids and numbers. Read again, it shows the texts that still exist.
 
 A passage, sentence, entity or unit that was deleted since is left out, and one that was changed is shown as it is.
 So is a past question, whose words may have been made of a passage that is gone.
@@ -29,7 +29,7 @@ from engram.storage.retrieval.episodes import COLLAPSED, EpisodeRow, StoredEpiso
 
 
 def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
-    """What is kept of an answer and of how it came about."""
+    """Make the row of an answer and its trace."""
     plan, ranking, explored = retrieved.plan, retrieved.ranking, retrieved.explored
     ids = {stored.external_id: passage for passage, stored in retrieved.passages.items()}
     recorded = explored.recorded(ranking)
@@ -102,7 +102,7 @@ def _collapsed(ranking: PassageRanking) -> dict[str, Any]:
 
 
 def _passage(hit: PassageAnswer, ids: Mapping[str, int]) -> dict[str, Any]:
-    """As ``shown`` has it in the same place."""
+    """Return a stored passage like ``shown`` has it in the same place."""
     duplicates = [ids[duplicate.passage_id] for duplicate in hit.duplicates]
     return ({"duplicates": duplicates} if duplicates else {}) | {
         "score": hit.score,
@@ -147,7 +147,7 @@ def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """The same as JSON has it: rows with their columns by name, moments as text; of a verdict not its question.
+    """Convert rows to JSON: columns by name, moments as text, verdicts without their question.
 
     ``dataclasses.asdict`` copies whatever it comes upon, which took a tenth of a query's processor time.
     """
@@ -200,7 +200,7 @@ class AnswerReading:
         self._judged = influence_rows.judged_questions(reader, collection.id, sorted(events)) if events else {}
 
     def answer(self) -> dict[str, Any]:
-        """What was answered, in the shape of an answer."""
+        """Return the stored answer in the shape of an answer."""
         episode, said = self._episode, self._episode.answer
         return _without(said, "passages", COLLAPSED) | {
             "query_id": episode.id,
@@ -220,7 +220,7 @@ class AnswerReading:
         }
 
     def trace(self) -> dict[str, Any]:
-        """How it came about, in the shape of a trace."""
+        """Return the stored trace in the shape of a trace."""
         trace = self._episode.trace
         explained, enough = trace["passages"], trace.get("sufficiency")
         return trace | {
@@ -302,7 +302,7 @@ class AnswerReading:
         return [{**cause, "question": judged[cause["event_id"]]} for cause in causes if cause["event_id"] in judged]
 
     def _standing(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-        """Of rows about sentences, those of sentences that there are."""
+        """Return the rows about sentences that still exist."""
         return (dict(row) for row in rows if row["sentence_id"] in self._sentences)
 
 

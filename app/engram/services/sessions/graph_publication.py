@@ -74,7 +74,7 @@ def _said(memory: AgentMemory, passage: int, texts: dict[int, str]) -> Iterable[
 
 
 def _identity(fact: IndexedFact | FactRow) -> tuple[str, str, str, int, int]:
-    """What tells a fact from others, here and there."""
+    """Return the identity of a fact, in the session and in the graph."""
     ends = (normalise_entity(fact.subject), fact.predicate, normalise_entity(fact.object))
     return (*ends, fact.valid_from, fact.valid_to)
 

@@ -56,7 +56,7 @@ class RoundJudge:
         return _stopped(state, step, step.said["suffices"]["probability"], "sufficiency") if later else step
 
     def _told(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
-        """What the classifier says; its cosine is by the vectors that the sentences have already."""
+        """Classify the pool, with cosines of the sentences' stored vectors."""
         classifier = self._classifier()
         cosine = None
         if pool and not classifier.reads:

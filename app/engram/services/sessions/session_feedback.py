@@ -1,4 +1,4 @@
-"""What a verdict on a session reaches: the episodes of its rounds, each once, all through the log.
+"""Reach of a verdict on a session: the episodes of its rounds, each once, all through the log.
 
 The episode of the session's own question gets the verdict whole: which sentences hold the evidence, which of them
 that query missed (so sufficiency learns whether it was complete by then), what the pool was after each
@@ -164,13 +164,13 @@ def _states(sentence: str, binding: str) -> bool:
 
 
 def _read(one: Round) -> list[tuple[UUID, list[int]]]:
-    """What the session read of each of a round's queries; nothing of one whose passages were deleted."""
+    """Return what the session read of each of a round's queries; nothing of one whose passages were deleted."""
     shown_passages = [[passage for passage, _ in of_query] for of_query in one.said.get("shown", ())]
     return list(zip(one.episodes, shown_passages, strict=False))
 
 
 def _before(state: SessionState, episode: UUID) -> set[int]:
-    """What the pool held before the round of a query: its walk began with that, and did not find it."""
+    """Return the pool before the round of a query: its walk began with that, and did not find it."""
     number = next(one.number for one in state.rounds if episode in one.episodes)
     return {one.sentence_id for one in state.pool if one.round < number}
 

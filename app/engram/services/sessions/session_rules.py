@@ -1,4 +1,4 @@
-"""What sessions go by without an LLM: the passages in order, and how much of the question the pool has."""
+"""Rules of sessions without an LLM: the order of passages, and the coverage of the question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class OrderedPassages:
 def ranked_by_rules(
     state: SessionState, queries: Sequence[AskedQuery], evidence: Sequence[PoolSentence], notes: Sequence[Note] = ()
 ) -> OrderedPassages:
-    """All that was read, see ``core.pool_ranking``; what a caller brought comes last.
+    """Rank all passages read, see ``core.planning.pool_ranking``; the caller's passages come last.
 
     Args:
         notes: of this round, besides those that there are.

@@ -252,6 +252,6 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
 
 
 def _walk(step: SessionStep) -> Mapping[str, Any] | None:
-    """Where the round's queries would have gone on, as the next round resumes it: the strongest of all of it."""
+    """Return the frontier for the next round to resume: the strongest entries of all the round's queries."""
     rests = [query.rest for query in step.asked if query.rest is not None]
     return merged(rests).stored() if rests else None

@@ -284,5 +284,5 @@ def _seen(reader: Reader, scope: Scope, session: UUID) -> SessionState:
 
 
 def missing(scope: Scope, session: UUID) -> NotFoundError:
-    """What is raised where there is no such session."""
+    """Make the error for a session that does not exist."""
     return NotFoundError(f"There is no session {session} in collection {scope.collection.name!r}.")

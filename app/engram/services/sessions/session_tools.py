@@ -1,4 +1,4 @@
-"""What a step may use, within its session's budget: queries by the service's own pipeline, an LLM, and curation."""
+"""Tools of a step within its session's budget: queries by the service's own pipeline, an LLM, and curation."""
 
 import threading
 import time
@@ -67,7 +67,7 @@ class AskedQuery:
 
 
 class StepMeter:
-    """What a step costs, and whether the session can afford more; safe to share between threads."""
+    """Meter of a step's cost and of the budget left; safe to share between threads."""
 
     def __init__(self, budget: Budget, before: Cost, read: Mapping[int, int]) -> None:
         self._budget = budget
@@ -81,7 +81,7 @@ class StepMeter:
 
     @property
     def cost(self) -> Cost:
-        """Of the step so far, without its round."""
+        """Cost of the step so far, without its round."""
         with self._lock:
             used, fresh = self._usage, len(self._fresh)
         return Cost(
@@ -112,7 +112,7 @@ class StepMeter:
             self._usage += usage
 
     def room(self) -> int:
-        """How many passages may still be read that no round has.
+        """Number of unread passages that may still be read.
 
         Raises:
             BudgetSpentError: none, or there is no time.
@@ -126,9 +126,7 @@ class StepMeter:
         return room
 
     def reads(self, ids: Sequence[int]) -> list[int]:
-        """Of these passages, best first, those that may be read: once there is no room, only what was read
-        before.
-        """
+        """Return those passages, best first, that may be read; without room, only those read before."""
         allowed = []
         with self._lock:
             for passage in ids:
@@ -146,7 +144,7 @@ class StepMeter:
 
     @property
     def sentences(self) -> list[int]:
-        """Those sentences."""
+        """Ids of the sentences read."""
         with self._lock:
             return sorted(self._sentences)
 
@@ -162,7 +160,7 @@ def _refuse(reason: StopReason) -> NoReturn:
 
 
 class StepTools:
-    """What a step may use. Safe to share between threads of one step.
+    """Tools of a step. They are safe to share between threads of one step.
 
     Attributes:
         scope: where, and who asks.
@@ -228,13 +226,13 @@ class StepTools:
         return [sentence.entities for of_text in analysed for sentence in of_text]
 
     def sentences(self, ids: Sequence[int]) -> list[StoredSentence]:
-        """Those of these sentences that there are, in the order given."""
+        """Return the existing ones of these sentences, in the order given."""
         with self._database.read() as reader:
             by_id = passages.sentences_by_id(reader, self.scope.collection.id, ids)
         return [by_id[one] for one in ids if one in by_id]
 
     def given(self, external_ids: Sequence[str]) -> list[int]:
-        """Those of these passages that there are and that may be read, in the order given, by their ids here."""
+        """Return the internal ids of existing passages that may be read, in the order given."""
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external_ids)
         passage_ids = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]

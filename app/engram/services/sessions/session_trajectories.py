@@ -89,7 +89,7 @@ class TrajectoryService:
         self._database = database
 
     def all(self, scope: Scope) -> Iterator[Trajectory]:
-        """Those of every session of a collection that stopped and came to an answer, in the order of their ids."""
+        """Yield the trajectory of every stopped session with an answer, in the order of their ids."""
         collection_id, after = scope.collection.id, None
         while True:
             with self._database.snapshot() as reader:
@@ -117,14 +117,14 @@ def _of(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
 
 
 def _planned(state: SessionState) -> tuple[str, Mapping[str, Any]]:
-    """Which planner did it and its own state; ``auto`` keeps that of the one that it picked."""
+    """Return the planner and its state; ``auto`` has those of the planner that it picked."""
     if state.planner == "auto":
         return str(state.plan_state.get("planner", state.planner)), state.plan_state.get("of", {})
     return state.planner, state.plan_state
 
 
 class _Searched:
-    """What the queries of a session's rounds showed."""
+    """Results of the queries of a session's rounds."""
 
     def __init__(self, reader: Reader, state: SessionState) -> None:
         self._of_query = {

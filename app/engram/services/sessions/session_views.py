@@ -60,7 +60,7 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class SessionProgress:
-    """How far a session is: its status, and rounds that are new."""
+    """Progress of a session: its status, and its new rounds."""
 
     status: str
     rounds: Sequence[Round]

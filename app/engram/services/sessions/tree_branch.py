@@ -55,7 +55,7 @@ class BranchState:
     rating: float | None = None
 
     def stored(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the state as JSON."""
         return asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
 
 
@@ -79,7 +79,7 @@ class MemoryAblation:
 
 @dataclass(slots=True)
 class Branch:
-    """Where a rollout stands: the path to its node, and the working memory as it sees it.
+    """Position of a rollout: the path to its node, and its view of the working memory.
 
     Attributes:
         pool, notes: the shared memory, and what this rollout made of it.
