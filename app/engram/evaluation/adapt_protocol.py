@@ -92,7 +92,7 @@ def split(
 
 
 def vectors(run: Run) -> dict[str, NDArray[np.float32]]:
-    """Of every question, as ``split`` takes them; none where paraphrases say what is near."""
+    """Embed every question, as ``split`` takes them; empty where paraphrases tell what is near."""
     questions = run.dataset.questions
     if run.dataset.paraphrases:
         return {}

@@ -1,4 +1,4 @@
-"""What evolved keys are worth: the lines of an ``adapt`` run as tables of before -> after, and what a query costs.
+"""Tables of an ``adapt`` run: figures before and after keys evolved, and the cost of a query.
 
 An arm names a retriever, the share of questions that was adapted to, and the keys it searched.
 """
@@ -44,12 +44,12 @@ def before(name: str) -> str:
 
 
 def headings(metric: str) -> list[str]:
-    """Of the columns that ``rows`` fills."""
+    """Return the headings of the columns of ``rows``."""
     return [METRICS[metric], *GROUPS]
 
 
 def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
-    """How many questions the groups have at each fraction, then for each arm that learned, before -> after."""
+    """Return the number of questions of each group at each fraction, then before -> after for each learning arm."""
     lines_by_arm = {(line.arm, line.group): line for line in lines}
     arms = list(dict.fromkeys(line.arm for line in lines if line.turn and line.group != PRICE))
     counts = {}

@@ -76,12 +76,12 @@ class GraphMemoryEnvironment:
 
     @property
     def system_prompt(self) -> str:
-        """What a model is told once, before the first observation: as sessions tell it."""
+        """Return the system prompt of a model, the same as in sessions."""
         return agent_prompts.system(insert_only=self.insert_only)
 
     @property
     def memory(self) -> AgentMemory:
-        """What the agent holds.
+        """Memory of the agent.
 
         Raises:
             InvalidRequestError: ``reset`` was not called.
@@ -90,7 +90,7 @@ class GraphMemoryEnvironment:
 
     @property
     def observation(self) -> AgentObservation:
-        """What the agent sees, in its parts.
+        """Parts of the agent's observation.
 
         Raises:
             InvalidRequestError: ``reset`` was not called.
@@ -105,7 +105,7 @@ class GraphMemoryEnvironment:
 
     @property
     def play(self) -> Play:
-        """How the play stands, for policies that are programs.
+        """State of the play, for policies that are programs.
 
         Raises:
             InvalidRequestError: ``reset`` was not called.

@@ -33,7 +33,7 @@ Begin = Callable[[str, int], Callable[[], None]]
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a policy came to, means over questions.
+    """Results of a policy, as means over questions.
 
     Attributes:
         f1, exact: of its answers.
@@ -95,14 +95,14 @@ class PlayedReport:
         return table
 
     def note(self) -> str:
-        """What the table does not say."""
+        """Return remarks beyond the table."""
         return (
             f"{self.played[0].questions} questions. Tokens: kept, of the memory in the end; told, of documents; "
             "read, of all that a play shows."
         )
 
     def write(self, folder: Path, slug: str) -> Path:
-        """As Markdown, and a line of JSON for each policy."""
+        """Write the report as Markdown and one line of JSON for each policy."""
         folder.mkdir(parents=True, exist_ok=True)
         rows = "".join(json.dumps(asdict(row)) + "\n" for row in self.played)
         (folder / f"{slug}.jsonl").write_text(rows, encoding="utf-8")
@@ -114,7 +114,7 @@ class PlayedReport:
 
 
 def policies(language: Language) -> Mapping[str, Policy]:
-    """Those that are programs, by name."""
+    """Return the policies that are programs, by name."""
 
     def playing(keep: Callable[[GraphMemoryEnvironment], AgentTurn]) -> Policy:
         def policy(env: GraphMemoryEnvironment) -> str:

@@ -26,7 +26,7 @@ DELTAS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class TopicMention:
-    """What a lead calls the topic of its passage.
+    """Name that a lead section gives to the topic of its passage.
 
     Attributes:
         passages: the neighbourhood, ids of passages; its own among them.

@@ -92,7 +92,7 @@ def marked(
 
 
 def marks(answer: str, accepted: Sequence[str]) -> dict[str, float]:
-    """What an answer is worth by its words alone."""
+    """Score an answer by its words alone."""
     return {
         "em": answer_marking.exact(answer, accepted),
         "f1": answer_marking.token_f1(answer, accepted),

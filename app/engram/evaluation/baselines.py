@@ -1,4 +1,4 @@
-"""What a retriever is compared with: dense keys, BM25, and both fused. None of them learns."""
+"""Baselines of retrieval: dense keys, BM25, and both fused. None of them learns."""
 
 import logging
 import time

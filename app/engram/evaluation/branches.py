@@ -21,7 +21,7 @@ class Branches:
 
     @property
     def series(self) -> tuple[str, ...]:
-        """What colours mean."""
+        """Return the meanings of the colours."""
         return KINDS
 
 
@@ -56,7 +56,7 @@ def drawn(tree: Branches) -> str:
 
 
 def _rows(nodes: Sequence[Mapping[str, Any]]) -> dict[int, float]:
-    """How far down each node stands: ends one below the other, any other in the middle of what follows it."""
+    """Return the row of each node: ends one below the other, other nodes in the middle of their successors."""
     children: dict[int, list[int]] = {}
     for node in nodes[1:]:
         children.setdefault(node["parent"], []).append(node["id"])

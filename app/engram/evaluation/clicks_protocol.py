@@ -71,7 +71,7 @@ def clicked(question: Question, ranking: Sequence[str], draw: str) -> set[str]:
 
 
 def verdict_of(scope: Scope, answer: Answer, clicks: set[str], reading: ClickModel) -> Verdict | None:
-    """What the clicks on an answer say; None if nothing."""
+    """Make a verdict of the clicks on an answer; None if they say nothing."""
     items = _items(shown(answer))
     supporting, rejected = [], []
     for rank, passage in enumerate(answer.passages, start=1):
@@ -172,7 +172,7 @@ def _parts(count: int) -> dict[str, tuple[int, int]]:
 
 
 def asked_again(rows: Sequence[QuestionScores]) -> list[QuestionScores]:
-    """What became of the first result of each question that came more than once, 1 or 0 each.
+    """Return whether the first result was right for each question that came more than once, 1 or 0.
 
     ``wrong``: it was not relevant when the question came first. Of those, ``mended``: when it came last it was;
     ``stuck``: it was the same one every time. Of all others, ``spoiled``: when it came last it was not relevant.

@@ -73,7 +73,7 @@ class Dataset:
 
     @property
     def size(self) -> int:
-        """How many questions it has; unlabelled ones count where there are no others."""
+        """Number of questions; unlabelled ones count where there are no others."""
         return len(self.questions) or len(self.unlabelled)
 
 

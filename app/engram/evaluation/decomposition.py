@@ -1,4 +1,4 @@
-"""How a data set's own authors take a multi-hop question apart: its hops, their answers and what states them.
+"""Decompositions of multi-hop questions by their authors: hops, answers, and the evidence of each.
 
 MuSiQue writes them out (``metadata.steps``); 2WikiMultihopQA gives triples (``metadata.evidences``), of which each
 is read as the question for its object. A hop that starts from another one's answer names it as ``#1``, ``#2``.
@@ -95,7 +95,7 @@ def _chained(triples: Iterable[tuple[str, str, str]]) -> tuple[ReasoningHop, ...
 
 
 def _ordered(triples: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Those whose subject no other's object names first; the order given otherwise."""
+    """Return the triples with subjects that no other's object names first, otherwise in the given order."""
     starts = [one for one in triples if not any(_names(o[2], one[0]) for o in triples if o is not one)]
     return [*starts, *(one for one in triples if one not in starts)]
 

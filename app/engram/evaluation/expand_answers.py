@@ -1,4 +1,4 @@
-"""What an arm of ``expand`` lets a language model answer (ERM, Table 2), marked as in ``answers``."""
+"""Answers of a language model from the passages of an ``expand`` arm (ERM, Table 2), marked as in ``answers``."""
 
 from collections.abc import Callable, Mapping, Sequence
 

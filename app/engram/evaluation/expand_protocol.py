@@ -54,14 +54,14 @@ class Widened:
 
 @dataclass(frozen=True, slots=True)
 class ArmResult:
-    """What an arm found, of every question that it was asked, and what its answers were worth."""
+    """Results of an arm for every question, with the marks of its answers."""
 
     turn: int
     rows: Rows
     marks: expand_answers.Marks
 
     def of(self, questions: Sequence[Question], *, answered: bool) -> tuple[QuestionScores, ...]:
-        """Of some of them; ``answered`` where all of these are among those that were answered."""
+        """Return the results of some questions; ``answered`` where all of them were answered."""
         rows = [self.rows[question.id] for question in questions]
         return expand_answers.with_marks(rows, self.marks if answered else {})
 
@@ -226,7 +226,7 @@ def _wording_store(run: Run, pool: Sequence[Question], units: Mapping[str, Widen
 
 
 def _sent(units: Mapping[str, Widened], question: Question) -> tuple[Expansion, ...]:
-    """What is sent along with a question; nothing where it has no units."""
+    """Return the expansions of a question; none where it has no units."""
     return units[question.id].units if question.id in units else ()
 
 
@@ -303,6 +303,6 @@ def _usage(llm: Llm | None) -> Usage:
 
 
 def _digest(units: Mapping[str, Widened]) -> str:
-    """Of the texts: figures of other units are others."""
+    """Hash the texts, since other units give other figures."""
     plain = {of: [[unit.method, unit.text] for unit in one.units] for of, one in units.items()}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]

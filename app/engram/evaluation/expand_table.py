@@ -39,12 +39,12 @@ def before(name: str) -> str:
 
 
 def headings(metric: str) -> list[str]:
-    """Of the columns that ``rows`` fills."""
+    """Return the headings of the columns of ``rows``."""
     return [METRICS[metric], *GROUPS]
 
 
 def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
-    """How many questions the groups have, then each arm's figures, empty where a group was not asked so."""
+    """Return the number of questions of each group, then each arm's figures; empty where a group was not asked."""
     lines_by_arm = {(line.arm, line.group): line for line in lines}
     arms = list(dict.fromkeys(line.arm for line in lines))
     counts = [max((line.questions for line in lines if line.group == group), default=0) for group in GROUPS]
@@ -56,17 +56,17 @@ def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
 
 
 def cost_headings() -> list[str]:
-    """Of the columns that ``cost_rows`` fills."""
+    """Return the headings of the columns of ``cost_rows``."""
     return ["", *COSTS.values()]
 
 
 def cost_rows(lines: Sequence[TableLine]) -> list[list[str]]:
-    """What each arm costs a question that is kept back."""
+    """Return the cost of each arm for a held-out question."""
     return [[line.arm, *(cell(line.values, name) for name in COSTS)] for line in lines if line.group == KEPT]
 
 
 def answers(lines: Sequence[TableLine]) -> list[Grid]:
-    """What answers in words were worth by each arm, a table for each group that has some."""
+    """Make a table of the marks of answers by arm for each group with answers."""
     tables = []
     for group in SENDING:
         marked_lines = [line for line in lines if line.group == group and MARKS[0] in line.values]

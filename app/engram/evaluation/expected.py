@@ -46,7 +46,7 @@ class Expected:
 
     @property
     def command(self) -> str:
-        """What gives these figures."""
+        """Command that reproduces these figures."""
         if not self.fitted:
             return self.options.command(self.dataset)
         evaluate = replace(self.options, prior=WEIGHTS).command(self.dataset)

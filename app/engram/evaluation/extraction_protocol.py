@@ -1,4 +1,4 @@
-"""How much of what a data set's annotators wrote down as facts the rules find in the passages.
+"""Recall of the fact rules against the facts that a data set's annotators wrote down.
 
 A gold fact is found if a passage that is relevant to its question says, by one of the facts extracted from it, that
 its subject has to do with its object. It is found with the right relation if the predicate of such a fact is nearer
@@ -70,7 +70,7 @@ class ExtractedCorpus:
 
 
 def gold_facts(folder: Path, dataset: Dataset, limit: int | None = None) -> list[GoldFact]:
-    """What the ``metadata.evidences`` of the questions say, or of so many of the first of them.
+    """Return the facts in ``metadata.evidences`` of the questions, or of the first ``limit`` of them.
 
     Raises:
         DatasetError: no question has any, or an entry is no triple.
@@ -223,7 +223,7 @@ def compression(dataset: Dataset, gold: Sequence[GoldFact], facts: Facts) -> dic
 
 
 def functional(facts: Facts) -> dict[str, dict[str, Any]]:
-    """What was learned of the predicates that were said of several subjects, the surest first."""
+    """Return what was learned of predicates with several subjects, the surest first."""
     said: dict[tuple[str, str], list[ObjectPeriod]] = defaultdict(list)
     for passage, some in facts.items():
         for fact in some:
@@ -279,7 +279,7 @@ def measure(
 
 
 def _thing(fact: Triple, other_objects: Iterable[Hashable]) -> Hashable:
-    """What an object is, however it is written: a country, a year, or an earlier one whose name agrees with it."""
+    """Normalise an object: a country, a year, or an earlier object whose name agrees with it."""
     country = country_of(fact.object)
     if country is not None:
         return country

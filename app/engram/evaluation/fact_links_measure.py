@@ -1,4 +1,4 @@
-"""What facts would add to the ranking of passages: measured, and nothing that retrieval uses.
+"""Gain that facts would bring to passage ranking. Retrieval does not use it.
 
 Facts by rules of each candidate passage become features beside the ranking's own: whether one links two things
 that the question names, whether one about such a thing says what is asked, and whether a fact of a likely passage

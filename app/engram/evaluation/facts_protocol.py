@@ -27,7 +27,7 @@ Begin = Callable[[str, int], Callable[[], None]]
 
 @dataclass(frozen=True, slots=True)
 class FactsReport:
-    """What came of it; one of the two is None or empty."""
+    """Report of facts; one of its two parts is None or empty."""
 
     dataset: str
     command: str
@@ -57,7 +57,7 @@ class FactsReport:
         return heads, body
 
     def note(self) -> str:
-        """What the table does not say."""
+        """Return remarks beyond the table."""
         if self.chains is None:
             return "Shares of questions; stale: answered by an earlier holder; bridges: periods still reachable."
         counts = self.chains

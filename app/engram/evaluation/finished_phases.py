@@ -59,7 +59,7 @@ class Phases:
         self._write(path, {"questions": [row.as_json() for row in phase.rows]})
 
     def get_trajectories(self, arm: str, seed: int) -> Trajectories | None:
-        """What was kept of the memories of a run; a file that cannot be read counts as none."""
+        """Return the stored memories of a run; an unreadable file counts as none."""
         try:
             document = json.loads(self._path(arm, "trajectories", None, seed).read_text(encoding="utf-8"))
             return Trajectories.from_json(document["trajectories"])

@@ -103,7 +103,7 @@ class EvaluatedServices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueryArm:
-    """How questions are asked.
+    """Options that questions are asked with.
 
     Attributes:
         sentences, entities: K_S and K_E, see ``core.profiles``; None for the profile's own.
@@ -291,5 +291,5 @@ def shown(answer: Answer) -> list[ShownSentence]:
 
 
 def texts(dataset: Dataset) -> Sequence[str]:
-    """What each passage is searched by: its title and its text, as the dense key is made."""
+    """Return the searched text of each passage: title and text, as for the dense key."""
     return [f"{p['title']}. {p['text']}" if p["title"] else p["text"] for p in dataset.passages]

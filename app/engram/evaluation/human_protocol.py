@@ -26,7 +26,7 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 
 @dataclass(frozen=True, slots=True)
 class RaterSplit:
-    """Who teaches and who is measured.
+    """Raters that teach, and raters that measure.
 
     Attributes:
         taught: question and the rater of it that is held out, by position.
@@ -165,7 +165,7 @@ def _unheard(words: Sequence[str], held: int | None) -> Sequence[str]:
 
 
 def _raters(pairs: Sequence[Rated]) -> int:
-    """How many rated each of a question's passages, at least."""
+    """Return the least number of raters of a question's passages."""
     return min(len(pair.words) for pair in pairs)
 
 
@@ -192,7 +192,7 @@ def _grouped(
 
 
 def _store(run: Run, parts: RaterSplit, rule: Variation | None = None) -> Phases:
-    """Where phases are kept; those before any verdict are every rule's."""
+    """Return the store of phases; phases before any verdict are shared by all rules."""
     taught = sorted((question.id, held) for question, held in parts.taught)
     return run.store(
         profile=run.options.profile,

@@ -1,4 +1,4 @@
-"""What ``ablation``, ``noise`` and ``time`` compare: parts of learning left out or changed, and judges that err."""
+"""Variations of ``ablation``, ``noise`` and ``time``: learning with parts left out, and judges that err."""
 
 import random
 from collections.abc import Sequence
@@ -141,7 +141,7 @@ class FlippingJudge:
 
 
 def _opposite(verdict: Verdict, sentences: Sequence[ShownSentence]) -> Verdict:
-    """Of a verdict by passages: whatever else was selected helped, and nothing that was shown of these did."""
+    """Invert a verdict by passages: the shown ones are rejected, the other selected sentences supported."""
     helped = set(verdict.supporting_passages)
     wrong = {s.passage_id for s in sentences if s.selected and s.passage_id not in helped}
     rejected = [NamedSentence(s.sentence_id) for s in sentences if s.passage_id in helped]

@@ -1,4 +1,4 @@
-"""Where memories go over turns of verdicts: towards questions, or away from them (GAM-RAG, Figure 5)."""
+"""Trajectories of memories over turns of verdicts, towards questions or away (GAM-RAG, Figure 5)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ class Trajectories:
         )
 
     def cosines(self, course: Course) -> Matrix:
-        """How near a memory is to its question, (turns + 1,)."""
+        """Return the cosine of a memory with its question by turn, (turns + 1,)."""
         return np.asarray(course.vectors @ self.directions[course.question], dtype=np.float64)
 
     def projected(self) -> tuple[Matrix, list[Matrix], tuple[float, float]]:
@@ -134,7 +134,7 @@ class Watch:
             course.append(state.vector.astype(np.float64))
 
     def trajectories(self) -> Trajectories | None:
-        """What was seen; None where no verdict moved a task memory."""
+        """Return the trajectories; None where no verdict moved a task memory."""
         if not self._chosen:
             return None
         explain, scope = self._harness.services.explain, self._harness.scope

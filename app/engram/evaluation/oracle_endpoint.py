@@ -73,7 +73,7 @@ class Oracle:
         return json.dumps(self._spoiled(reply, parts, draw))
 
     def _spoiled(self, reply: Fields, parts: Parts, draw: random.Random) -> Fields:
-        """The same fields with other values of their kinds."""
+        """Replace the values of the fields by others of the same kind."""
         numbers = list(lines(parts))
         return {name: self._wrong(name, value, numbers, draw) for name, value in reply.items()}
 

@@ -1,4 +1,4 @@
-"""What an oracle knows of a question: its hops, and which sentence of the corpus states each one's answer."""
+"""Knowledge of an oracle: the hops of each question, and the sentences that state their answers."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ class Case:
         return self.question.hops
 
     def known(self, lines: Iterable[str]) -> list[bool]:
-        """Of each hop, whether these sentences tell its answer, and those of the hops that it starts from."""
+        """Tell for each hop whether these sentences state its answer and those of the hops it starts from."""
         texts = list(lines)
         told: list[bool] = []
         for hop, gold in zip(self.hops, self.gold, strict=True):
@@ -86,15 +86,15 @@ class Knowledge:
         return self._size
 
     def case(self, question: str) -> Case | None:
-        """What is known of a question, None if nothing is."""
+        """Return the case of a question; None if there is none."""
         return self._cases.get(quoted(question).casefold())
 
     def hop(self, sub_question: str) -> tuple[Case, int] | None:
-        """Whose hop a sub-question is, and which; None if it is none's."""
+        """Return the case and number of the hop that a sub-question asks; None if it asks none."""
         return self._hops.get(quoted(sub_question).casefold())
 
     def told(self, question: str, lines: Mapping[int, str]) -> str | None:
-        """What the sentences answer, to a whole question or to one hop of one; None where they do not."""
+        """Return the answer that the sentences state to a question or one of its hops; None without."""
         if (case := self.case(question)) is not None:
             return case.answer if all(case.known(lines.values())) else None
         if (found := self.hop(question)) is not None:

@@ -1,4 +1,4 @@
-"""What the oracle replies to prompts of planners and of judges of reasoning, by the fields that they ask for."""
+"""Replies of the oracle to planners and to judges of reasoning, by the fields that a prompt asks for."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,7 +23,7 @@ def lines(parts: Parts) -> dict[int, str]:
 
 
 def _told(case: Case, parts: Parts, known: bool = True) -> list[bool]:
-    """Of each hop, whether the evidence, or if ``known`` a note, tells its answer and those that it starts from."""
+    """Tell for each hop whether the evidence, or a note if ``known``, states its answer and the earlier ones."""
     evidence = list(lines(parts).values())
     notes = _listed(parts, "notes") if known else []
     told: list[bool] = []

@@ -36,7 +36,7 @@ class ChatServer:
 
     @property
     def base_url(self) -> str:
-        """What a client is configured with, ``/v1`` included."""
+        """Base URL for a client, ``/v1`` included."""
         return f"http://127.0.0.1:{self._httpd.server_address[1]}/v1"
 
 

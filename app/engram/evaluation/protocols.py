@@ -57,7 +57,7 @@ class Run:
     trajectories: Trajectories | None = None
 
     def store(self, **parameters: Any) -> Phases:
-        """Where phases with these parameters are kept; the data set, the code and its settings always count."""
+        """Return the store of phases with these parameters, the data set, the code and its settings."""
         return self.phases(
             {
                 "dataset": [self.dataset.name, self.dataset.fingerprint],
@@ -70,7 +70,7 @@ class Run:
 
 
 def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
-    """Who is judged and who is measured.
+    """Choose the questions that are judged and those that are measured.
 
     ``different`` halves every type of question. All others judge the first questions in file order: of all
     (``same``), of those with a paraphrase, or, where a data set has none of these, of its first half. Without

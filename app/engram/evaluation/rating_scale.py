@@ -1,4 +1,4 @@
-"""What people said of passages that a question was answered with: words of a scale, each of which is a verdict."""
+"""Scale of people's ratings of passages; each word of it is a verdict."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

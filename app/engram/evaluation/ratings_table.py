@@ -1,4 +1,4 @@
-"""What ratings by people taught, as a table: a line for each group of questions, a column for each rule."""
+"""Table of what ratings by people taught: a line for each group of questions, a column for each rule."""
 
 from collections.abc import Sequence
 
@@ -39,12 +39,12 @@ def disagreeing(group: str) -> str:
 
 
 def main_metric(group: str) -> str:
-    """What a group is measured by first."""
+    """Return the main metric of a group."""
     return "recall@5" if group == OTHERS else "rated"
 
 
 def headings(lines: Sequence[TableLine], metric: str) -> list[str]:
-    """Of the columns that ``rows`` fills."""
+    """Return the headings of the columns of ``rows``."""
     return [METRICS[metric], "n", BEFORE, *_arms(lines)]
 
 

@@ -1,4 +1,4 @@
-"""What a page of several reports shows: per protocol and command, tables with a column for each data set."""
+"""Sections of a page of several reports: per protocol and command, tables with a column for each data set."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ class Section:
 
     @property
     def protocol(self) -> str:
-        """Which all its runs are of."""
+        """Protocol of all its runs."""
         return self.runs[0].protocol
 
 
 def corpora(reports: Sequence[Gathered]) -> Grid:
-    """How large the data sets are."""
+    """Make the table of data set sizes."""
     sizes = sorted({(one.dataset, *one.corpus) for one in reports})
     rows = [[name, f"{passages:,}", f"{questions:,}"] for name, passages, questions in sizes]
     return Grid(["data set", "passages", "questions"], rows)
@@ -180,7 +180,7 @@ FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
 
 
 def _shown(lines: Sequence[TableLine]) -> list[TableLine]:
-    """Of many turns the state before, the first and the last; where several arms are compared, not the first."""
+    """Select lines to show: of many turns the state before, the first and the last."""
     turns = {0, max(line.turn for line in lines)}
     if len({line.arm for line in lines}) == 1:
         turns.add(1)

@@ -91,7 +91,7 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 
 def legend(protocol: str) -> str:
-    """What the words of its headings mean."""
+    """Explain the headings of a protocol's table."""
     return {"answers": ANSWERED, "session": REASONED, "clicks": CLICKED}.get(protocol, LEGEND)
 
 
@@ -114,12 +114,12 @@ class Grid:
     rows: Sequence[Sequence[str]]
 
     def markdown(self) -> str:
-        """As Markdown."""
+        """Return the table as Markdown."""
         return markdown_table(self.headings, self.rows)
 
 
 def label(line: TableLine, protocol: str, *, several: bool) -> str:
-    """What a line is of; the arm is named where a run has ``several``."""
+    """Label a line; the arm is named where a run has ``several``."""
     if protocol in {"cold", "answers", "sweep", "session"}:
         return line.arm
     if protocol in {"stream", "clicks"}:

@@ -1,4 +1,4 @@
-"""What is measured of one answered question, and means over many.
+"""Metrics of one answered question, and means over many.
 
 Ranking metrics come from ir_measures (trec_eval's definitions). A ranking is given to it as descending ranks,
 so that its own tie-breaking never reorders what was answered.
@@ -120,7 +120,7 @@ def same(gold: Gold, returned: Gold) -> bool:
 
 
 def costs(result: QuestionResult) -> dict[str, float]:
-    """What is measured of an observation besides its ranking, see ``COSTS``."""
+    """Return the measures of an observation other than its ranking, see ``COSTS``."""
     values = {"llm_calls": float(result.llm_calls), "ms": result.ms}
     if result.hops is not None:
         values["hops"] = float(result.hops)

@@ -1,4 +1,4 @@
-"""What is left of the truth when sources contradict it, lie, or are out of date: one stream, four ways to keep it.
+"""Accuracy of four ways to keep facts while sources contradict each other, lie, or are out of date.
 
 Facts with years come from questions such as "Who was the coach of the team from 2018 to 2019?": the page, what is
 asked for, the answer, and the years. A stream tells each of them by several sources as it begins, as news do, and
@@ -39,7 +39,7 @@ WAYS = ("append", "prune", "close", "ours")
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Who or what held for some days."""
+    """Holder of a role for some days."""
 
     subject: str
     predicate: str
@@ -83,7 +83,7 @@ class Revised:
 
 
 def series(dataset: Dataset) -> list[list[Period]]:
-    """Of each page and kind of question with several answers one after the other, the periods in order."""
+    """Return the successive answers of each page and kind of question, in order of time."""
     found: dict[tuple[str, str], dict[int, Period]] = defaultdict(dict)
     for question in dataset.questions:
         days = time_constraint(question.text)
@@ -105,7 +105,7 @@ def _before(period: Period, after: Period) -> Period:
 
 
 def stream(held: Sequence[Sequence[Period]], lying: float, seed: int) -> list[StreamStatement]:
-    """What sources tell, in its order: each period as it begins, old pages after the next began."""
+    """Generate the statements of sources: each period as it begins, old pages after the next began."""
     draw = random.Random(f"facts/{seed}/{lying}")  # noqa: S311 - repeatable, not secret
     objects = sorted({period.object for periods in held for period in periods})
     told: list[tuple[int, float, StreamStatement]] = []
@@ -161,7 +161,7 @@ class _Edge:
 
 
 def _kept(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
-    """What a way that believes nothing keeps of a stream."""
+    """Return the facts that a way without beliefs keeps of a stream."""
     kept: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
     for at, one in enumerate(statements):
         edges = kept[one.period.subject, one.period.predicate]

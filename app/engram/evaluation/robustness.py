@@ -1,4 +1,4 @@
-"""What flipped verdicts cost each rule of learning: the gain over turn 0 with and without, and the share kept."""
+"""Cost of flipped verdicts for each rule of learning: the gain with and without them, and the share left."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class Robustness:
         return flipped / honest if honest >= LEAST_GAIN else None
 
     def cells(self, metric: str) -> list[str]:
-        """As they are shown: the gains, then the share."""
+        """Return the gains and the share as text."""
         kept_share = self.kept(metric)
         return [*(f"{gain:+.3f}" for gain in self.gains[metric]), "" if kept_share is None else f"{kept_share:.0%}"]
 
 
 def headings() -> list[str]:
-    """Of the columns that ``row`` fills."""
+    """Return the headings of the columns of ``row``."""
     shares = [f"gain at {share:.0%}" for share in FLIPPED]
     return ["", *(f"{HEADINGS[metric]} {what}" for metric in METRICS for what in (*shares, "kept"))]
 

@@ -1,4 +1,4 @@
-"""What a run is asked to do, and the command that asks for it again."""
+"""Options of a run, and the command that repeats it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -264,7 +264,7 @@ class Options:
         return sorted(self.freeze)
 
     def stop(self, profile: ProfileName) -> HopStopRule | None:
-        """What may end the hops of a profile early; None for its own: paper has no features for "learned"."""
+        """Return the stop rule of a profile; None is its own, as paper has no features for "learned"."""
         return None if self.stop_rule == "learned" and profile == "paper" else self.stop_rule
 
     def ways_at(self, fraction: float) -> tuple[Way, ...]:

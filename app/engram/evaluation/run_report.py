@@ -39,7 +39,7 @@ MEMORIES = "-memories.png"
 
 @dataclass(frozen=True, slots=True)
 class Indexing:
-    """What it took to bring the collection to the data set; next to nothing where an earlier run had.
+    """Cost of bringing the collection up to date with the data set; near zero after an earlier run.
 
     Attributes:
         tokens: that the encoder read; None where it does not count them.
@@ -247,7 +247,7 @@ class RunReport:
         return ratings_table.headings(lines, metric), ratings_table.rows(lines, metric)
 
     def _metric(self, group: str) -> str:
-        """What changes of a group are told by."""
+        """Return the metric that changes of a group are described by."""
         if self.options.protocol == "human":
             return ratings_table.main_metric(group)
         return {
@@ -283,7 +283,7 @@ class RunReport:
         return sum(not question.gold for question in self.dataset.questions)
 
     def _by_passages(self) -> str:
-        """What the oracle goes by where sentences are not marked."""
+        """Describe the oracle's verdicts where sentences are not marked."""
         without, every = self._without_gold(), len(self.dataset.questions)
         if without == every:
             return "No question has gold sentences: verdicts name passages."
@@ -322,7 +322,7 @@ class RunReport:
 
     @staticmethod
     def _followed(trajectories: Trajectories) -> list[str]:
-        """Whose memories the plot follows."""
+        """Describe whose memories the plot follows."""
         lines = [f"- Q{at}: {text}" for at, text in enumerate(trajectories.questions, start=1)]
         for at, course in enumerate(trajectories.courses, start=1):
             verdict = "supports" if course.supported else "rejected for"

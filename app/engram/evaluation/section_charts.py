@@ -1,4 +1,4 @@
-"""Which charts show a section of a page: lines where there are turns, bars where arms are compared."""
+"""Charts of a section: lines where there are turns, bars where arms are compared."""
 
 from collections.abc import Callable, Mapping, Sequence
 

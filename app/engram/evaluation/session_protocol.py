@@ -78,7 +78,7 @@ class SessionArm:
 def arms(
     planners: Sequence[PlannerName], rounds: int, without: Sequence[Part], stops: Sequence[StopName], *, llm: bool
 ) -> list[SessionArm]:
-    """What is compared: planners as they are, ``pool`` with each of these stops, others with parts left out.
+    """Return the arms to compare: planners as they are, ``pool`` with each stop rule, others with parts left out.
 
     Raises:
         LlmNotConfiguredError: a planner needs an endpoint and there is none.
@@ -108,7 +108,7 @@ def arms(
 
 
 def _left_out(planner: PlannerName, part: Part) -> dict[str, Any]:
-    """What a planner is told; an agent has one part that can be left out, and another word for it."""
+    """Return the planner option that leaves out a part; an agent has one such part, under another name."""
     return {"insert_only": True} if planner == "agent" else {"without": LEFT_OUT[part]}
 
 
@@ -270,7 +270,7 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
 
 
 def _told(shown: SessionView, *, tree: bool) -> dict[str, Any]:
-    """What each round asked, so that gap queries can be read (RFM-RAG's second experiment), and maybe the tree."""
+    """Return the queries of each round (RFM-RAG's second experiment), and the tree if asked for."""
     kept = shown.stored.plan_state.get("tree")
     drawn = {"tree": {"question": shown.stored.question, **kept}} if tree and kept else {}
     return {

@@ -55,7 +55,7 @@ class CheckedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """What became of one question.
+    """Outcome of one question.
 
     Attributes:
         query, session: evidence groups among the first five passages of the query and of the session.

@@ -86,7 +86,7 @@ def pools(
 def by_session(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None]
 ) -> list[tuple[Floats, NDArray[np.bool_]]]:
-    """As ``pools``, of each question's session by itself."""
+    """Return pools as ``pools`` does, grouped by session."""
     found = []
     for question in questions:
         shown = _gone_about(harness, question)
@@ -107,7 +107,7 @@ def by_session(
 def hops(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """As ``pools``, (n, 3), of what a query has selected after each of its hops; none ends them early."""
+    """Return pools as ``pools`` does, (n, 3), of a query's selection after each hop; no rule ends the hops."""
     retrieve, classifier = harness.services.retrieve, harness.services.classifier
     rows: list[list[float]] = []
     suffices: list[bool] = []

@@ -1,4 +1,4 @@
-"""What verdicts bring of telling what is enough, by the arithmetic alone: one pass of answers, many draws.
+"""Gain of verdicts for sufficiency, by arithmetic alone: one pass of answers, many draws.
 
 A verdict that names all the evidence says of its answer whether the first five held it. So once the answers are
 known, no question has to be asked again to see what verdicts on some do for the others.
@@ -29,7 +29,7 @@ COLUMNS = ("AUC", "ECE", "least ECE", "log loss")
 
 @dataclass(frozen=True, slots=True)
 class LearnedSufficiency:
-    """How well it is told after so many verdicts on other answers, means over the draws.
+    """Quality of sufficiency after a number of verdicts on other answers, as means over the draws.
 
     Attributes:
         measured: answers in each draw.

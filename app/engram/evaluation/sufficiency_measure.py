@@ -1,4 +1,4 @@
-"""How well it is told whether an answer is enough: before verdicts and after, as a rule to stop, and of absence.
+"""Quality of sufficiency: before and after verdicts, as a stop rule, and for absent evidence.
 
 An answer was enough if as many of its first five passages are relevant as can be. A question of another data set is
 one that the corpus cannot answer.
@@ -148,7 +148,7 @@ def measure(
 
 
 def _lacking(harness: Harness, questions: Sequence[Question], begin: Begin, most: int) -> dict[str, float | None]:
-    """How questions are told whose evidence is not all there from those whose is, and what was told while it was.
+    """Measure how questions with missing evidence are told from the others, and their values with it present.
 
     Others lack a passage as well, if it is one of those that were deleted, and are left out.
     """
@@ -172,7 +172,7 @@ def _lacking(harness: Harness, questions: Sequence[Question], begin: Begin, most
 def _after(
     harness: Harness, questions: Sequence[Question], judge: Judge, begin: Begin, verdicts: int, seed: int
 ) -> dict[str, float | None]:
-    """Of the questions that were not judged."""
+    """Measure the questions that were not judged."""
     order = random.Random(seed).sample(list(questions), len(questions))  # noqa: S311 - repeatable, not secret
     step = begin(f"verdicts, seed {seed}", min(verdicts, len(order)))
     for question in order[:verdicts]:
@@ -214,7 +214,7 @@ def _asked(
 
 
 def _said(harness: Harness, found: RetrievalResult) -> dict[str, float]:
-    """What each of ``TELLING`` says of the same answer."""
+    """Return the value of each of ``TELLING`` for the same answer."""
     plan, walk, enough = found.plan, found.walk, found.ranking.sufficiency
     return {
         "coverage": coverage(plan.query.text, walk.texts),

@@ -55,7 +55,7 @@ def _asked(run: Run, label: str, questions: Sequence[Question], arm: QueryArm) -
 
 
 def courses(values: Iterable[tuple[str, float]]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """What is varied -> profile -> (its value, figure), from (arm, figure), values ascending."""
+    """Group figures by parameter and profile as (value, figure), values ascending, from (arm, figure)."""
     found: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for arm, figure in values:
         profile, varied = arm.split(", ")

@@ -1,4 +1,4 @@
-"""What verdicts on sessions teach of the pool after a round, by the arithmetic alone (``core.rounds``)."""
+"""Gain of verdicts on sessions for round sufficiency, by arithmetic alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _RoundResult:
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """How well rounds that suffice are told after so many verdicts on other sessions, means over the draws.
+    """Quality of round sufficiency after a number of verdicts on other sessions, as means over the draws.
 
     Attributes:
         auc: area under the curve; None where no draw has rounds of both kinds.
@@ -72,7 +72,7 @@ def taught(prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], d
 
 
 def _said(prior: Prior, session: Session) -> WeightEvidence:
-    """Of one verdict: each round counts as a share, see ``rounds.observed``."""
+    """Return the evidence of one verdict; each round counts as a share, see ``round_sufficiency.observed``."""
     rows, suffices = session
     total = reduce(
         add, (observe(row, int(y), prior, NOISE).evidence for row, y in zip(rows, suffices, strict=True))

@@ -34,7 +34,7 @@ SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """What a trajectory is worth.
+    """Rewards of a trajectory.
 
     Attributes:
         path: R_p of each step.
@@ -55,7 +55,7 @@ Reward = Callable[[Trajectory, Question], Rewards]
 
 @dataclass(slots=True)
 class Exported:
-    """How many trajectories and lines there were.
+    """Numbers of exported trajectories and lines.
 
     Attributes:
         unknown: trajectories of questions that the data set does not have, or says nothing of.

@@ -1,4 +1,4 @@
-"""Who gives the verdicts: the data set's own gold sentences or passages, or a language model."""
+"""Givers of verdicts: the data set's gold sentences or passages, or a language model."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

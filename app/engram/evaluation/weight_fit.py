@@ -152,7 +152,7 @@ def fit_sufficiency(corpora: Corpora, first: NDArray[np.float64], ranking: Prior
 def answered(
     harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Of every question with a candidate its answer's features, (n, k), and whether the first held all, (n,)."""
+    """Return the answer features, (n, k), of questions with candidates, and if the first five held all, (n,)."""
     retrieve = harness.services.retrieve.by(for_any_kind(prior))
     rows, held = [], []
     for question in dataset.questions:

@@ -60,7 +60,7 @@ class CheckedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the rules read in one sentence: how many facts are right, which are missing and which are wrong."""
+    """Facts that the rules read in one sentence: counts of right, missing and wrong ones."""
 
     sentence: CheckedSentence
     right: int

@@ -50,22 +50,22 @@ class RankingPrior:
 
     @property
     def of_ranking(self) -> PriorIdentity:
-        """What a collection learns of the ranking."""
+        """Identity of the ranking's belief."""
         return PriorIdentity("ranking", self.name)
 
     @property
     def of_sufficiency(self) -> PriorIdentity:
-        """What a collection learns of when an answer is enough."""
+        """Identity of the belief about sufficiency."""
         return PriorIdentity("sufficiency", self.sufficiency_name)
 
     @property
     def of_rounds(self) -> PriorIdentity:
-        """What a collection learns of when a session's pool is enough."""
+        """Identity of the belief about the sufficiency of a session's pool."""
         return PriorIdentity("round", self.rounds_name)
 
     @property
     def of_answers(self) -> dict[PriorIdentity, Prior]:
-        """What a single answer goes by."""
+        """Priors of the beliefs that a single answer uses, by identity."""
         return {self.of_sufficiency: self.sufficiency, self.of_ranking: self.prior}
 
     @property
@@ -108,7 +108,7 @@ class RankingPriors:
         return self.encyclopedic.priors | self.general.priors
 
     def with_rounds(self, rounds: Prior | None) -> "RankingPriors":
-        """The same with a prior for sessions, for both kinds."""
+        """Return priors with a prior for sessions, for both kinds."""
         return RankingPriors(self.encyclopedic.with_rounds(rounds), self.general.with_rounds(rounds))
 
 
@@ -123,7 +123,7 @@ def no_preference() -> RankingPrior:
 
 
 def undecided() -> Prior:
-    """That any answer is as likely enough as not."""
+    """Return a prior by which any answer is as likely sufficient as not."""
     return _flat(len(sufficiency.FEATURES))
 
 

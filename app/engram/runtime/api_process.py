@@ -149,9 +149,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
 
 
 def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
-    """Where a parameter stands: those of the path in its order, then the collection, which FastAPI, as it comes of
-    a dependency, has last.
-    """
+    """Return a parameter's place: those of the path in its order, then the collection, which FastAPI puts last."""
     inside = path.find(f"{{{parameter['name']}}}") if parameter["in"] == "path" else len(path)
     return inside, parameter["name"] != "collection"
 

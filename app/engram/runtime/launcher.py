@@ -39,7 +39,7 @@ def _engram(subcommand: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Commands:
-    """What is run for each role; tests put stand-ins here."""
+    """Commands of each role; tests put stand-ins here."""
 
     migrate: Sequence[str] = _engram("migrate")
     serve: Sequence[str] = _engram("serve")
@@ -49,7 +49,7 @@ class Commands:
 
 @dataclass(frozen=True)
 class ProcessCounts:
-    """How many processes there are of each role."""
+    """Number of processes of each role."""
 
     api: int = 1
     workers: int = 1
@@ -199,7 +199,7 @@ class _Supervisor:
         }
 
     def _language(self) -> dict[str, str]:
-        """What the processes are told of the language, so that a pipeline that is missing is said once, here."""
+        """Return the language setting for the processes, so that a missing pipeline is reported once."""
         model = self._settings.spacy_model
         if model == RULES or pipeline_folder(model) is not None:
             return {}
@@ -353,7 +353,7 @@ def _bind_problem(host: str, port: int) -> int:
 
 
 def _reachable_host(host: str) -> str:
-    """Where this machine reaches a server that listens on ``host``, as it stands in a URL."""
+    """Return the address, as in a URL, at which this machine reaches a server that listens on ``host``."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
     return f"[{reachable}]" if ":" in reachable else reachable
 

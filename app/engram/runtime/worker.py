@@ -79,7 +79,7 @@ class Worker:
         log.info("worker stopped")
 
     def checks(self) -> dict[str, Check]:
-        """What a probe asks: whether the worker lives, and whether it can work."""
+        """Return the checks of a probe: whether the worker lives, and whether it can work."""
         return {"/healthz": self._lives, "/readyz": self._ready}
 
     def _lives(self) -> tuple[int, dict[str, object]]:
@@ -88,7 +88,7 @@ class Worker:
         return 200, {"status": "ok"}
 
     def _ready(self) -> tuple[int, dict[str, object]]:
-        """As the API's: it starts, ends, or finds no Postgres that it can work on."""
+        """Report readiness: starting, ending, or without a usable Postgres."""
         if not self._warm.is_set() or self._stopping.is_set():
             return 503, {"status": "ending" if self._stopping.is_set() else "starting"}
         try:

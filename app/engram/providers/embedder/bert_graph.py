@@ -26,7 +26,7 @@ _UNUSED = ("embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"
 
 @dataclass(frozen=True)
 class Shape:
-    """What a graph needs to know beside the weights: numbers of layers and heads, width, the norm's epsilon."""
+    """Shape of a model: numbers of layers and heads, width, the norm's epsilon."""
 
     layers: int
     heads: int

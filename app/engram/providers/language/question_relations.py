@@ -1,4 +1,4 @@
-"""What words of a question ask for which relation: "where was she born" asks for a place of birth."""
+"""Relations that words of a question ask for: "where was she born" asks for a place of birth."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

@@ -156,7 +156,7 @@ def _names(doc: Any) -> list[Any]:
 
 
 def pipeline_folder(spacy_model: str) -> Path | None:
-    """Where the pipeline lies, found without importing spaCy; ``None`` if it is not installed."""
+    """Find the pipeline's folder without importing spaCy; None if it is not installed."""
     if (Path(spacy_model) / "config.cfg").is_file():
         return Path(spacy_model)
     spec = find_spec(spacy_model) if spacy_model.isidentifier() else None

@@ -172,7 +172,7 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def _confidence(scores: Iterable[float]) -> float:
-    """How far scores are from even: 1 where all are 0 or 1."""
+    """Return how far scores are from even: 1 where all are 0 or 1."""
     distances = [abs(2 * score - 1) for score in scores]
     return max(LEAST_CONFIDENCE, sum(distances) / len(distances))
 

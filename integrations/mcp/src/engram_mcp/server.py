@@ -41,7 +41,7 @@ class RetrievedPassage(TypedDict):
 
 
 class SearchResult(TypedDict):
-    """What was found, the best first; ``sufficiency`` is the probability that it holds all the evidence."""
+    """Found passages, the best first; ``sufficiency`` is the probability that they hold all the evidence."""
 
     query_id: str
     sufficiency: float | None
@@ -49,7 +49,7 @@ class SearchResult(TypedDict):
 
 
 class VerdictEffect(TypedDict):
-    """What a verdict moved; the gain is the share of the way that a memory went towards it."""
+    """Effects of a verdict; the gain is the share of the way that a memory moved towards it."""
 
     feedback_id: int
     status: str
@@ -58,7 +58,7 @@ class VerdictEffect(TypedDict):
 
 
 class StoredText(TypedDict):
-    """Where a text is kept."""
+    """Address of a stored text."""
 
     passage_id: str
     collection: str
@@ -87,7 +87,7 @@ def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 
 class AgentTools:
-    """What an agent can do; descriptions and types are what it is shown."""
+    """Tools of an agent; their descriptions and types are what it sees."""
 
     def __init__(self, engram: AsyncEngram) -> None:
         self._engram = engram
