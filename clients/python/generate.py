@@ -51,14 +51,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--check", action="store_true", help="only say whether all is up to date")
     check = options.parse_args().check
-    stale = [path for path, text in made().items() if not path.exists() or path.read_text() != text]
+    stale = [path for path, text in generated_files().items() if not path.exists() or path.read_text() != text]
     if check and stale:
         sys.exit(f"out of date, run clients/python/generate.py: {', '.join(path.name for path in stale)}")
-    for path, text in () if check else made().items():
+    for path, text in () if check else generated_files().items():
         path.write_text(text)
 
 
-def made() -> dict[Path, str]:
+def generated_files() -> dict[Path, str]:
     """File -> what it is to hold."""
     document = json.loads(DOCUMENT.read_text())
     bodies = _referenced(document, (o.get("requestBody") for o in _operations(document)))

@@ -12,7 +12,7 @@ from engram.evaluation.learning_variations import RULES, noisy
 from engram.evaluation.report_files import ReportFileError
 from engram.evaluation.report_page import gather
 from engram.evaluation.report_table import TableLine
-from engram.evaluation.robustness import of
+from engram.evaluation.robustness import rows
 from tests.support.command import NOWHERE, Cli
 
 
@@ -118,7 +118,7 @@ def test_what_flipped_verdicts_cost_by_hand(tmp_path: Path) -> None:
         TableLine(*(r[key] for key in keys), values={k: v for k, v in r.items() if k not in keys})
         for r in noise_rows()
     ]
-    found = of(lines)
+    found = rows(lines)
     assert [(one.group, one.rule) for one in found] == [
         (group, rule.name) for group in ("judged questions", "unjudged questions") for rule in RULES
     ]

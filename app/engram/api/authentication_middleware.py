@@ -48,5 +48,5 @@ class Authenticated:
             )
             return
         scope[PRINCIPAL] = principal
-        with tenancy.of(principal.tenant):
+        with tenancy.restricted_to(principal.tenant):
             await self._app(scope, receive, send)

@@ -19,7 +19,7 @@ def fit_stop(
         list[Path], typer.Argument(help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
     ],
     limit: Annotated[int | None, typer.Option(min=1, help="Questions of each data set; all by default.")] = None,
-    of: Annotated[
+    unit: Annotated[
         str, typer.Option(help="Whose evidence is learned from: sessions (after each round) or queries (each hop).")
     ] = "sessions",
     hidden: Annotated[
@@ -44,13 +44,13 @@ def fit_stop(
     from engram.core.planning.feedback_stop import FEATURES, Network
     from engram.evaluation.harness import open_harness
     from engram.evaluation.run_progress import progress, steps, ticks
-    from engram.evaluation.stop_fit import Of, by_session
+    from engram.evaluation.stop_fit import Unit, by_session
     from engram.evaluation.stop_fit import fit_stop as fitted
     from engram.evaluation.taught_rounds import taught
     from engram.providers.stop_weights import COSINE, StopWeights, stop_as_json
 
-    if of not in get_args(Of):
-        raise InvalidRequestError(f"--of is one of {', '.join(get_args(Of))}, not {of!r}.")
+    if unit not in get_args(Unit):
+        raise InvalidRequestError(f"--unit is one of {', '.join(get_args(Unit))}, not {unit!r}.")
     loaded = [load_dataset(folder) for folder in datasets]
     checked = None if check is None else load_dataset(check)
     with engine(Settings()) as (services, _), progress(err()) as bars:
@@ -60,7 +60,7 @@ def fit_stop(
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
-        network, rounds = fitted(corpora, limit, partial(steps, bars), of=cast("Of", of), hidden=hidden)
+        network, rounds = fitted(corpora, limit, partial(steps, bars), unit=cast("Unit", unit), hidden=hidden)
         if checked is not None and rounds is not None:
             harness = open_harness(services, checked, ticks(bars, f"{checked.name}: ingest"))
             questions = list(checked.questions)[:limit]

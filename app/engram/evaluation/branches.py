@@ -47,10 +47,10 @@ def drawn(tree: Branches) -> str:
         x, y = place(node)
         radius = SMALLEST + (LARGEST - SMALLEST) * node["visits"] / most
         parts.append(f'<circle class="s{_colour(node)}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">')
-        parts.append(f"<title>{escape(_told(node))}</title></circle>")
+        parts.append(f"<title>{escape(_describe_node(node))}</title></circle>")
         if node["visits"]:
-            said = f"{node['mean']:.2f}"
-            parts.append(f'<text x="{x + radius + 3:.1f}" y="{y - 3:.1f}">{said}</text>')
+            mean_text = f"{node['mean']:.2f}"
+            parts.append(f'<text x="{x + radius + 3:.1f}" y="{y - 3:.1f}">{mean_text}</text>')
     inside, label = "\n".join(parts), escape(tree.title)
     return f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{label}">\n{inside}\n</svg>'
 
@@ -83,7 +83,7 @@ def _colour(node: Mapping[str, Any]) -> int:
     return KINDS.index(did) if did in KINDS else len(KINDS)
 
 
-def _told(node: Mapping[str, Any]) -> str:
+def _describe_node(node: Mapping[str, Any]) -> str:
     state = node["state"]
     words = [state["did"] or "the question", state["question"], state["pending"] or state["answer"]]
     counts = f"{node['visits']} rollouts, mean {node['mean']:.2f}" if node["visits"] else "no rollout ended"

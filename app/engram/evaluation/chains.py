@@ -64,7 +64,7 @@ def chains(
                 scope, FactPattern(question=question.text, edges=edges, paths=24, budget=2_000)
             )
             pairs = {fact: (row.subject, row.object) for fact, row in result.facts.items()}
-            links[edges] += sum(any(_same(link, pair) for pair in pairs.values()) for link in wanted_links)
+            links[edges] += sum(any(_same_fact(link, pair) for pair in pairs.values()) for link in wanted_links)
             for depth in DEPTHS:
                 hits[edges, depth] += sum(_covered(chain, result, pairs, depth) for chain in gold)
             if edges == EDGES[1]:
@@ -89,13 +89,13 @@ def chained(question: Question) -> list[list[Pair]]:
     links = [(subject, object_) for subject, _, object_ in question.evidences]
     ends = {normalise_entity(object_) for _, object_ in links}
     begun = [link for link in links if normalise_entity(link[0]) not in ends] or links[:1]
-    found = []
+    chains = []
     for first in begun:
         chain = [first]
         while (following := _following(chain, links)) is not None:
             chain.append(following)
-        found.append(chain)
-    return found
+        chains.append(chain)
+    return chains
 
 
 def _following(chain: Sequence[Pair], links: Iterable[Pair]) -> Pair | None:
@@ -109,7 +109,7 @@ def _covered(chain: Sequence[Pair], result: FactSearchResult, pairs: Mapping[int
     for path in result.paths:
         by_start[path.start] = by_start.get(path.start, 0) + 1
         if by_start[path.start] <= depth and all(
-            any(_same(link, pairs[fact]) for fact in path.facts) for link in chain
+            any(_same_fact(link, pairs[fact]) for fact in path.facts) for link in chain
         ):
             return True
     return False
@@ -117,7 +117,7 @@ def _covered(chain: Sequence[Pair], result: FactSearchResult, pairs: Mapping[int
 
 def _known(services: EvaluatedServices, scope: Scope, link: Pair) -> bool:
     result = services.fact_search.search(scope, FactPattern(entities=[link[0]], edges=1, paths=100, budget=20_000))
-    return any(_same(link, (row.subject, row.object)) for row in result.facts.values())
+    return any(_same_fact(link, (row.subject, row.object)) for row in result.facts.values())
 
 
 def _ratio(
@@ -128,12 +128,12 @@ def _ratio(
         pattern = FactPattern(question=question.text, edges=EDGES[1], paths=paths, budget=2_000)
         result = services.fact_search.search(scope, pattern)
         pairs = [(row.subject, row.object) for row in result.facts.values()]
-        if all(any(_same(link, pair) for pair in pairs) for link in links):
+        if all(any(_same_fact(link, pair) for pair in pairs) for link in links):
             return result.tokens / sum(count_tokens(texts[passage]) for passage in question.relevant)
     return None
 
 
-def _same(link: Pair, fact: Pair) -> bool:
+def _same_fact(link: Pair, fact: Pair) -> bool:
     return (_alike(link[0], fact[0]) and _alike(link[1], fact[1])) or (
         _alike(link[0], fact[1]) and _alike(link[1], fact[0])
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from engram.evaluation.dataset import Question
 from engram.evaluation.finished_phases import Phase
-from engram.evaluation.harness import Harness, QueryArm, shown
+from engram.evaluation.harness import Harness, QueryArm, shown_sentences
 from engram.evaluation.learning_turns import harness_of
 from engram.evaluation.learning_variations import FULL
 from engram.evaluation.protocols import Run
@@ -72,7 +72,7 @@ def clicked(question: Question, ranking: Sequence[str], draw: str) -> set[str]:
 
 def verdict_of(scope: Scope, answer: Answer, clicks: set[str], reading: ClickModel) -> Verdict | None:
     """Make a verdict of the clicks on an answer; None if they say nothing."""
-    items = _items(shown(answer))
+    items = _items(shown_sentences(answer))
     supporting, rejected = [], []
     for rank, passage in enumerate(answer.passages, start=1):
         sentences = items.get(passage.passage_id, ())

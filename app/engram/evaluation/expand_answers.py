@@ -32,7 +32,7 @@ def check(name: str, questions: Sequence[Question], llm: Llm | None) -> None:
         raise InvalidRequestError(f"{name} has no answers (metadata.answers), which --answered needs.")
 
 
-def kept(store: Phases, arm: str, turn: int, seed: int | None) -> Phase | None:
+def stored_phase(store: Phases, arm: str, turn: int, seed: int | None) -> Phase | None:
     """Answers that an earlier run finished."""
     return store.get(arm, GROUP, turn, seed)
 
@@ -55,7 +55,7 @@ def words(
     llm, (store, arm, turn, seed) = run.harness.services.llm, kept_as
     if not run.options.answered or llm is None:
         return {}
-    phase = kept(*kept_as)
+    phase = stored_phase(*kept_as)
     if phase is None:
         some = [question for question in questions if question.answers]
         rows = in_parts(

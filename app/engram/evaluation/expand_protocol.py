@@ -60,7 +60,7 @@ class ArmResult:
     rows: Rows
     marks: expand_answers.Marks
 
-    def of(self, questions: Sequence[Question], *, answered: bool) -> tuple[QuestionScores, ...]:
+    def scores_of(self, questions: Sequence[Question], *, answered: bool) -> tuple[QuestionScores, ...]:
         """Return the results of some questions; ``answered`` where all of them were answered."""
         rows = [self.rows[question.id] for question in questions]
         return expand_answers.with_marks(rows, self.marks if answered else {})
@@ -144,7 +144,7 @@ def expand(run: Run) -> list[Phase]:
                 found[expand_table.arm(retriever, method, expand_table.WIDENED)] = at_once[retriever, method]
             found |= learned
         phases += [
-            Phase(name, group, one.turn, seed, one.of(questions, answered=group in expand_table.SENDING))
+            Phase(name, group, one.turn, seed, one.scores_of(questions, answered=group in expand_table.SENDING))
             for name, one in found.items()
             for group, questions in groups.items()
             if group in expand_table.SENDING or not name.endswith(expand_table.SENT)
@@ -181,7 +181,9 @@ def _learned(
     ]
     finished = {name: store.get(name, ASKED, 1, seed) for _, _, name in arms}
     answered = (
-        {name: expand_answers.kept(wording, name, 1, seed) for _, _, name in arms} if run.options.answered else {}
+        {name: expand_answers.stored_phase(wording, name, 1, seed) for *_, name in arms}
+        if run.options.answered
+        else {}
     )
     if not (all(finished.values()) and all(answered.values())):
         sent = {of: one.units for of, one in units.items()}
@@ -276,14 +278,14 @@ def _live(run: Run, pool: Sequence[Question], methods: Sequence[str]) -> Units:
     store = run.store(widened=run.options.key_building)
     made: dict[str, dict[str, Widened]] = {method: {} for method in methods}
     for method in methods:
-        make = partial(_made, run, cast("Method", method))
+        make = partial(_generate_units, run, cast("Method", method))
         for row in in_parts(run, f"{method}: widen", (store, method, 0, None), pool, make):
             texts = [Expansion(method, text) for text in row.said["units"]]
             made[method][row.id] = Widened(tuple(texts), row.values)
     return made
 
 
-def _made(run: Run, method: Method, question: Question) -> QuestionScores:
+def _generate_units(run: Run, method: Method, question: Question) -> QuestionScores:
     services = run.harness.services
     before, began = _usage(services.llm), time.perf_counter()
     units = services.expand.expand(run.harness.scope, question.text, [method])

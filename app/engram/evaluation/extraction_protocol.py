@@ -228,8 +228,8 @@ def functional(facts: Facts) -> dict[str, dict[str, Any]]:
     for passage, some in facts.items():
         for fact in some:
             held = said[normalise_entity(fact.subject), fact.predicate]
-            thing = _thing(fact, (holding.object for holding in held))
-            held.append(ObjectPeriod(thing, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
+            object_key = _object_key(fact, (holding.object for holding in held))
+            held.append(ObjectPeriod(object_key, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
     beliefs = learn((predicate, held) for (_, predicate), held in said.items())
     rows_shown = [
         (name, belief) for name, belief in beliefs.items() if belief.single + belief.several >= FEWEST_SUBJECTS
@@ -278,7 +278,7 @@ def measure(
     }
 
 
-def _thing(fact: Triple, other_objects: Iterable[Hashable]) -> Hashable:
+def _object_key(fact: Triple, other_objects: Iterable[Hashable]) -> Hashable:
     """Normalise an object: a country, a year, or an earlier object whose name agrees with it."""
     country = country_of(fact.object)
     if country is not None:

@@ -197,7 +197,7 @@ class Harness:
         observation = QuestionResult(
             question,
             ranking,
-            [sentence.place for sentence in shown(answer) if sentence.selected],
+            [sentence.place for sentence in shown_sentences(answer) if sentence.selected],
             answer.hops,
             calls,
             ms,
@@ -207,7 +207,7 @@ class Harness:
     def teach(self, question: Question, arm: QueryArm, judge: Judge) -> tuple[QuestionResult, Receipt | None]:
         """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
         answer, observation = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.scope, answer.query_id, question, shown(answer))
+        verdict = judge.verdict(self.scope, answer.query_id, question, shown_sentences(answer))
         if verdict is None:
             return observation, None
         return observation, self.give(question, verdict)
@@ -215,7 +215,7 @@ class Harness:
     def flood(self, question: Question, arm: QueryArm, judge: Judge, named: Sequence[Principal]) -> None:
         """Ask, and have the same verdict given by each of these."""
         answer, _ = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.scope, answer.query_id, question, shown(answer))
+        verdict = judge.verdict(self.scope, answer.query_id, question, shown_sentences(answer))
         if verdict is None:
             return
         scopes = [replace(verdict.scope, principal=principal) for principal in named]
@@ -274,7 +274,7 @@ def open_harness(
     return harness
 
 
-def shown(answer: Answer) -> list[ShownSentence]:
+def shown_sentences(answer: Answer) -> list[ShownSentence]:
     """Every sentence that a hop selected, in order of selection, then the others of the returned passages."""
     seen: dict[int, ShownSentence] = {}
     for hop in answer.trace.hops if answer.trace else []:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from engram.evaluation.dataset import Question
-from engram.evaluation.retrieval_metrics import same
+from engram.evaluation.retrieval_metrics import is_match
 from engram.evaluation.verdict_givers import Judge, ShownSentence
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
@@ -135,7 +135,9 @@ class FlippingJudge:
         wrong = [
             NamedSentence(s.sentence_id)
             for s in sentences
-            if s.selected and s.sentence_id not in helped and not any(same(gold, s.place) for gold in question.gold)
+            if s.selected
+            and s.sentence_id not in helped
+            and not any(is_match(gold, s.place) for gold in question.gold)
         ]
         return replace(verdict, supporting=wrong, rejected=verdict.supporting)
 

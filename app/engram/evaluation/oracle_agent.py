@@ -31,7 +31,7 @@ def act(knowledge: Knowledge, parts: Mapping[str, str]) -> AgentTurn:
         raise LookupError("The oracle does not know the question.")
     memory, document = parts.get("memory_obs", ""), parts.get("document_obs", "")
     offered = _offered(memory)
-    if _told(case, memory):
+    if _states_answer(case, memory):
         return AgentTurn("answer", case.answer, "The memory has every link.")
     if document and "insert" in offered:
         return AgentTurn("insert", _gold(case, document) or NOTHING, "What does the question need of this?")
@@ -61,7 +61,7 @@ def _gold(case: Case, document: str) -> str:
     return " ".join(sorted(gold_sentences, key=text.index))
 
 
-def _told(case: Case, memory: str) -> bool:
+def _states_answer(case: Case, memory: str) -> bool:
     """Whether a line of the memory has the answer of each hop."""
     lines = [words(line) for line in _LINE.findall(memory)]
     return bool(case.hops) and all(any(words(hop.answer) <= line for line in lines) for hop in case.hops)

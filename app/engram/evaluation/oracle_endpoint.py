@@ -108,7 +108,7 @@ def _time(knowledge: Knowledge, parts: Parts) -> Fields:
 
 
 def _sufficiency(knowledge: Knowledge, parts: Parts) -> Fields:
-    return {"sufficient": knowledge.told(parts["question"], lines(parts)) is not None}
+    return {"sufficient": knowledge.stated_answer(parts["question"], lines(parts)) is not None}
 
 
 def _support(knowledge: Knowledge, parts: Parts) -> Fields:
@@ -116,7 +116,7 @@ def _support(knowledge: Knowledge, parts: Parts) -> Fields:
 
 
 def _answer(knowledge: Knowledge, parts: Parts) -> Fields:
-    known_answer = knowledge.told(parts["question"], lines(parts))
+    known_answer = knowledge.stated_answer(parts["question"], lines(parts))
     if known_answer is None:
         return {"answer": "", "cited": [], "sufficient": False}
     return {

@@ -93,7 +93,7 @@ class Knowledge:
         """Return the case and number of the hop that a sub-question asks; None if it asks none."""
         return self._hops.get(quoted(sub_question).casefold())
 
-    def told(self, question: str, lines: Mapping[int, str]) -> str | None:
+    def stated_answer(self, question: str, lines: Mapping[int, str]) -> str | None:
         """Return the answer that the sentences state to a question or one of its hops; None without."""
         if (case := self.case(question)) is not None:
             return case.answer if all(case.known(lines.values())) else None
@@ -184,5 +184,5 @@ def _shared_out(
     return [[question.gold[at].text] for at in chosen]
 
 
-def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
-    return len(wanted & there) / len(wanted) if wanted else 0.0
+def _share(needed: frozenset[str], present: frozenset[str]) -> float:
+    return len(needed & present) / len(needed) if needed else 0.0

@@ -22,7 +22,7 @@ def lines(parts: Parts) -> dict[int, str]:
     return {int(number): text for number, text in _LINE.findall(parts.get("evidence", ""))}
 
 
-def _told(case: Case, parts: Parts, known: bool = True) -> list[bool]:
+def _stated_hops(case: Case, parts: Parts, known: bool = True) -> list[bool]:
     """Tell for each hop whether the evidence, or a note if ``known``, states its answer and the earlier ones."""
     evidence = list(lines(parts).values())
     notes = _listed(parts, "notes") if known else []
@@ -79,7 +79,7 @@ def _split(knowledge: Knowledge, parts: Parts) -> Fields:
 
 def _gaps(knowledge: Knowledge, parts: Parts) -> Fields:
     case, shown = _case(knowledge, parts), lines(parts)
-    is_known = _told(case, parts, known=False)
+    is_known = _stated_hops(case, parts, known=False)
     settled = [
         {"mark": f"?{at + 1}", "value": hop.answer, "cited": knowledge.supporting(case.asked[at], shown)}
         for at, hop in enumerate(case.hops)
@@ -108,7 +108,7 @@ def _note(knowledge: Knowledge, parts: Parts) -> Fields:
 
 def _step(knowledge: Knowledge, parts: Parts) -> Fields:
     case = _case(knowledge, parts)
-    following = _open(case, _told(case, parts), _listed(parts, "asked_already"))
+    following = _open(case, _stated_hops(case, parts), _listed(parts, "asked_already"))
     return {"answerable": following is None, "sub_question": following or ""}
 
 
@@ -119,7 +119,7 @@ def _queries(knowledge: Knowledge, parts: Parts) -> Fields:
 def _consolidate(knowledge: Knowledge, parts: Parts) -> Fields:
     """The last hop that the evidence tells, if no note has it."""
     case, shown = _case(knowledge, parts), lines(parts)
-    is_known = _told(case, parts, known=False)
+    is_known = _stated_hops(case, parts, known=False)
     for at in reversed(range(len(is_known))):
         finding = f"{case.asked[at]} {case.hops[at].answer}"
         if is_known[at] and finding not in parts["notes"]:
@@ -128,7 +128,7 @@ def _consolidate(knowledge: Knowledge, parts: Parts) -> Fields:
 
 
 def _refine(knowledge: Knowledge, parts: Parts) -> Fields:
-    known_answer = knowledge.told(parts["question"], lines(parts))
+    known_answer = knowledge.stated_answer(parts["question"], lines(parts))
     if known_answer is None:
         return {"verdict": "unsupported", "answer": "", "cited": []}
     is_equal = answer_marking.exact(parts["proposed_answer"], [known_answer])
@@ -142,14 +142,14 @@ def _redirect(knowledge: Knowledge, parts: Parts) -> Fields:
 
 
 def _rate(knowledge: Knowledge, parts: Parts) -> Fields:
-    known_answer = knowledge.told(parts["question"], lines(parts))
+    known_answer = knowledge.stated_answer(parts["question"], lines(parts))
     right = known_answer is not None and answer_marking.exact(parts["proposed_answer"], [known_answer])
     return {"rating": HIGHEST_RATING if right else LOW}
 
 
 def _grade_step(knowledge: Knowledge, parts: Parts) -> Fields:
     shown, step = lines(parts), parts["step_question"]
-    known_answer = knowledge.told(step, shown)
+    known_answer = knowledge.stated_answer(step, shown)
     right = known_answer is not None and bool(answer_marking.exact(parts["step_answer"], [known_answer]))
     grades = (bool(knowledge.supporting(step, shown)), known_answer is not None, right, right)
     return {name: GRADES[-1] if good else GRADES[0] for name, good in zip(PATH, grades, strict=True)}

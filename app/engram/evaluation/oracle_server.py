@@ -62,11 +62,11 @@ def _handler(reply: Reply) -> type[BaseHTTPRequestHandler]:
                 self._fail(400, "The request is not a chat completion's.")
                 return
             try:
-                said = reply(messages)
+                reply_text = reply(messages)
             except LookupError as error:
                 self._fail(400, str(error.args[0]) if error.args else "unknown")
                 return
-            self._send(200, _completion(request.get("model"), messages, said))
+            self._send(200, _completion(request.get("model"), messages, reply_text))
 
         def _fail(self, status: int, message: str) -> None:
             self._send(status, {"error": {"message": message, "type": "invalid_request_error"}})

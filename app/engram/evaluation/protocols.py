@@ -198,11 +198,11 @@ def in_parts(
         name = f"questions {start + 1} to {start + len(some)}"
         phase = store.get(arm, name, turn, seed)
         if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:
-            made = []
+            parts = []
             for question in some:
-                made.append(make(question))
+                parts.append(make(question))
                 step()
-            phase = Phase(arm, name, turn, seed, tuple(made))
+            phase = Phase(arm, name, turn, seed, tuple(parts))
             store.put(phase)
         else:
             for _ in some:

@@ -88,7 +88,7 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
 
 
 def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[TableLine], str]) -> Grid:
-    columns = [{_label(one, line): write(line) for line in _shown(one.lines)} for one in runs]
+    columns = [{_label(one, line): write(line) for line in _select_lines(one.lines)} for one in runs]
     return _side_by_side(heading, runs, columns)
 
 
@@ -121,7 +121,7 @@ def _prices(runs: Sequence[Gathered]) -> Grid:
 
 def _robustness(runs: Sequence[Gathered]) -> Grid:
     columns = [
-        {f"{one.group}, {one.rule}": " / ".join(one.cells("recall@5")) for one in robustness.of(run.lines)}
+        {f"{one.group}, {one.rule}": " / ".join(one.cells("recall@5")) for one in robustness.rows(run.lines)}
         for run in runs
     ]
     shares = " / ".join(f"{share:.0%}" for share in FLIPPED)
@@ -179,7 +179,7 @@ SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
 FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
 
 
-def _shown(lines: Sequence[TableLine]) -> list[TableLine]:
+def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:
     """Select lines to show: of many turns the state before, the first and the last."""
     turns = {0, max(line.turn for line in lines)}
     if len({line.arm for line in lines}) == 1:

@@ -110,10 +110,10 @@ def _discounted(gains: Sequence[float]) -> float:
 
 def supporting_recall(gold: Sequence[Gold], returned: Sequence[Gold]) -> float:
     """The share of ``gold`` that is among ``returned``."""
-    return sum(any(same(wanted, seen) for seen in returned) for wanted in gold) / len(gold)
+    return sum(any(is_match(wanted, seen) for seen in returned) for wanted in gold) / len(gold)
 
 
-def same(gold: Gold, returned: Gold) -> bool:
+def is_match(gold: Gold, returned: Gold) -> bool:
     """Whether a sentence is the gold sentence; another splitter may have cut it wider or narrower."""
     wanted, text = _plain(gold.text), _plain(returned.text)
     return gold.passage_id == returned.passage_id and bool(wanted and text) and (wanted in text or text in wanted)

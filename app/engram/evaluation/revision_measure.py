@@ -94,7 +94,7 @@ def series(dataset: Dataset) -> list[list[Period]]:
         found[question.page, question.type].setdefault(start, period)
     ordered = ([periods[start] for start in sorted(periods)] for _, periods in sorted(found.items()))
     kept_periods = [
-        [_before(a, b) for a, b in pairwise(p) if not _same(a.object, b.object)] + p[-1:] for p in ordered
+        [_before(a, b) for a, b in pairwise(p) if not _agree(a.object, b.object)] + p[-1:] for p in ordered
     ]
     return [periods for periods in kept_periods if len(periods) > 1]
 
@@ -114,7 +114,7 @@ def stream(held: Sequence[Sequence[Period]], lying: float, seed: int) -> list[St
             for place in range(SOURCES):
                 stated_object = period.object
                 if draw.random() < lying:
-                    stated_object = draw.choice([one for one in objects if not _same(one, period.object)])
+                    stated_object = draw.choice([one for one in objects if not _agree(one, period.object)])
                 source = f"source {number}.{at}.{place}"
                 told.append(
                     (period.start, draw.random(), StreamStatement(period, stated_object, period.start, source))
@@ -139,7 +139,7 @@ def revision(
                 if way == "ours":
                     result = _ours(services, scope, held, statements, f"stream-{seed}-{int(lying * 100)}")
                 else:
-                    result = _measured(held, _kept(statements, way), way)
+                    result = _measured(held, _stored_edges(statements, way), way)
                 found[way, lying].append(Revised(way, lying, *result))
             step()
     return [
@@ -160,7 +160,7 @@ class _Edge:
     said: int
 
 
-def _kept(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
+def _stored_edges(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
     """Return the facts that a way without beliefs keeps of a stream."""
     kept: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
     for at, one in enumerate(statements):
@@ -168,10 +168,10 @@ def _kept(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str,
         start = ALWAYS if one.start is None else one.start
         new = _Edge(one.object, start, None, at)
         if way == "prune":
-            edges[:] = [edge for edge in edges if _same(edge.object, one.object)]
+            edges[:] = [edge for edge in edges if _agree(edge.object, one.object)]
         elif way == "close":
             for edge in edges:
-                if edge.end is None and not _same(edge.object, one.object):
+                if edge.end is None and not _agree(edge.object, one.object):
                     edge.end = max(edge.start, start) if start > ALWAYS else edge.start
         edges.append(new)
     return kept
@@ -190,7 +190,7 @@ def _measured(
         return max(edges, key=lambda edge: (edge.start, edge.said)).object if edges else None
 
     def bridged(period: Period) -> bool:
-        return any(_same(edge.object, period.object) for edge in kept[period.subject, period.predicate])
+        return any(_agree(edge.object, period.object) for edge in kept[period.subject, period.predicate])
 
     return _shares(held, now, then, bridged)
 
@@ -211,12 +211,12 @@ def _ours(
                 services.predicates.declare(scope, predicate, True, graph)
 
     def asked(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
-        wanted = FactPattern(subject=subject, predicate=predicate, graph=graph, days=days, paths=1)
-        rows = list(services.fact_search.search(scope, wanted).facts.values())
+        pattern = FactPattern(subject=subject, predicate=predicate, graph=graph, days=days, paths=1)
+        rows = list(services.fact_search.search(scope, pattern).facts.values())
         return rows[0].object if rows else None
 
     def bridged(period: Period) -> bool:
-        wanted = FactPattern(
+        pattern = FactPattern(
             subject=period.subject,
             predicate=period.predicate,
             graph=graph,
@@ -224,8 +224,8 @@ def _ours(
             include_closed=True,
             budget=5_000,
         )
-        rows = services.fact_search.search(scope, wanted).facts.values()
-        return any(_same(row.object, period.object) for row in rows)
+        rows = services.fact_search.search(scope, pattern).facts.values()
+        return any(_agree(row.object, period.object) for row in rows)
 
     return _shares(
         held,
@@ -245,17 +245,17 @@ def _shares(
     for periods in held:
         last = periods[-1]
         answer = now(last.subject, last.predicate)
-        right = answer is not None and _same(answer, last.object)
+        right = answer is not None and _agree(answer, last.object)
         current.append(right)
-        stale.append(not right and answer is not None and any(_same(answer, old.object) for old in periods[:-1]))
+        stale.append(not right and answer is not None and any(_agree(answer, old.object) for old in periods[:-1]))
         as_of += [
             (found := then(period.subject, period.predicate, period.middle)) is not None
-            and _same(found, period.object)
+            and _agree(found, period.object)
             for period in periods
         ]
         bridges += [bridged(period) for period in periods]
     return mean(current), mean(as_of), mean(stale), mean(bridges)
 
 
-def _same(one: str, other: str) -> bool:
+def _agree(one: str, other: str) -> bool:
     return normalise_entity(one[:200]) == normalise_entity(other[:200])

@@ -45,7 +45,7 @@ def row(one: Robustness) -> list[str]:
     return [f"{one.group}, {one.rule}", *(text for metric in METRICS for text in one.cells(metric))]
 
 
-def of(lines: Sequence[TableLine]) -> list[Robustness]:
+def rows(lines: Sequence[TableLine]) -> list[Robustness]:
     """Every rule on every group of a ``noise`` run, groups in the order of its lines."""
     values = {(line.arm, line.group, line.turn): line.values for line in lines}
     last = max((line.turn for line in lines), default=0)

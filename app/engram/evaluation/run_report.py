@@ -315,7 +315,7 @@ class RunReport:
     def _robustness(self) -> list[list[str]]:
         if self.options.protocol != "noise":
             return []
-        return [robustness.row(one) for one in robustness.of(self.lines())]
+        return [robustness.row(one) for one in robustness.rows(self.lines())]
 
     def _robustness_title(self) -> str:
         return f"Gain by turn {self.options.turns}, and the share kept under flipped verdicts"

@@ -102,8 +102,8 @@ def _rules(run: Gathered) -> list[Chart]:
     metrics = [ratings_table.main_metric(group) for group in groups]
 
     def figures(arm: str, turn: int) -> list[float | None]:
-        of = zip(groups, metrics, strict=True)
-        return [found.get((arm, group, turn), {}).get(metric) for group, metric in of]
+        group_metrics = zip(groups, metrics, strict=True)
+        return [found.get((arm, group, turn), {}).get(metric) for group, metric in group_metrics]
 
     series = {ratings_table.BEFORE: figures(arms[0], 0)} | {arm: figures(arm, 1) for arm in arms}
     names = [f"{group}: {ratings_table.METRICS[metric]}" for group, metric in zip(groups, metrics, strict=True)]

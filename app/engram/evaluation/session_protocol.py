@@ -21,7 +21,7 @@ from engram.evaluation.retrieval_metrics import (
     SHOWN,
     QuestionResult,
     QuestionScores,
-    same,
+    is_match,
     score,
     supporting_recall,
 )
@@ -88,8 +88,8 @@ def arms(
         if planner == "pool":
             named = [(f"pool, {RULES}", False)] + ([("pool", True)] if llm else [])
             for name, with_llm in named:  # where a model says what is missing, fixed rounds are no alternative
-                told = [stop for stop in stops if not with_llm or stop not in ("rounds", "covered")]
-                found += [SessionArm(_stopped(name, stop, rounds), planner, with_llm, stop) for stop in told]
+                stop_rules = [stop for stop in stops if not with_llm or stop not in ("rounds", "covered")]
+                found += [SessionArm(_stopped(name, stop, rounds), planner, with_llm, stop) for stop in stop_rules]
             found += [
                 SessionArm(f"pool, {RULES} without {part}", planner, False, options=_left_out(planner, part))
                 for part in without
@@ -113,8 +113,8 @@ def _left_out(planner: PlannerName, part: Part) -> dict[str, Any]:
 
 
 def _stopped(name: str, stop: StopName, rounds: int) -> str:
-    said = {"planner": "", "rounds": f", always {rounds} rounds", "published": ", published stop"}
-    return name + said.get(stop, f", until {stop}")
+    suffixes = {"planner": "", "rounds": f", always {rounds} rounds", "published": ", published stop"}
+    return name + suffixes.get(stop, f", until {stop}")
 
 
 def sessions(run: Run) -> list[Phase]:
@@ -129,17 +129,17 @@ def sessions(run: Run) -> list[Phase]:
     compared = arms(
         options.planners, options.rounds, options.without, options.stops, llm=run.harness.services.llm is not None
     )
-    found = [_phase(run, QUERY, questions, {}, lambda question: _asked(run, question, SHOWN))]
+    phases = [_phase(run, QUERY, questions, {}, lambda question: _ask_once(run, question, SHOWN))]
     for arm in compared:
         parameters = asdict(arm) | {"rounds": options.rounds, "llm_calls": options.llm_calls}
-        made = _phase(run, arm.name, questions, parameters, partial(_session, run, arm))
-        found.append(made)
+        phase = _phase(run, arm.name, questions, parameters, partial(_session, run, arm))
+        phases.append(phase)
         if arm.options is not None:  # beside the whole planner there is one query as wide already
             continue
-        read = {row.id: max(1, round(row.values["read"])) for row in made.rows}
+        read = {row.id: max(1, round(row.values["read"])) for row in phase.rows}
         wide = f"{arm.name}: one query as wide"
-        found.append(_phase(run, wide, questions, parameters, partial(_as_wide, run, read)))
-    return found
+        phases.append(_phase(run, wide, questions, parameters, partial(_as_wide, run, read)))
+    return phases
 
 
 def chosen(run: Run) -> list[Question]:
@@ -189,10 +189,10 @@ def _phase(
 
 
 def _as_wide(run: Run, read: Mapping[str, int], question: Question) -> QuestionScores:
-    return _asked(run, question, read[question.id])
+    return _ask_once(run, question, read[question.id])
 
 
-def _asked(run: Run, question: Question, top_k: int) -> QuestionScores:
+def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
     """One question of so many passages; the pool is what its hops selected of them."""
     services, before = run.harness.services, _usage(run)
     began = time.perf_counter()
@@ -247,13 +247,13 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     )
     began = time.perf_counter()
     session = service.start(scope, new)
-    shown = service.wait(scope, session)
-    while shown.stored.status == "running" and time.perf_counter() - began < 2 * SECONDS:
-        shown = service.wait(scope, session)  # it waits as long as a request would
+    view = service.wait(scope, session)
+    while view.stored.status == "running" and time.perf_counter() - began < 2 * SECONDS:
+        view = service.wait(scope, session)  # it waits as long as a request would
     ms = (time.perf_counter() - began) * 1000.0
-    if shown.stored.status != "stopped":
-        raise SessionNotFinishedError(f"The session of {arm.name} on {question.id} is {shown.stored.status}.")
-    cost = shown.stored.cost
+    if view.stored.status != "stopped":
+        raise SessionNotFinishedError(f"The session of {arm.name} on {question.id} is {view.stored.status}.")
+    cost = view.stored.cost
     values = {
         "rounds": float(cost["rounds"]),
         "read": float(cost["passages"]),
@@ -261,24 +261,24 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
         "prompt_tokens": float(cost["prompt_tokens"]),
         "completion_tokens": float(cost["completion_tokens"]),
     }
-    said = None if shown.stored.conclusion is None else shown.stored.conclusion["text"]
-    ranking = [passage.passage_id for passage in shown.passages]
-    pool = [Gold(one.passage_id, one.text) for one in shown.evidence]
-    row = _scored(question, ranking, pool, said if arm.llm else None, values, ms, read=ranking)
+    answer_text = None if view.stored.conclusion is None else view.stored.conclusion["text"]
+    ranking = [passage.passage_id for passage in view.passages]
+    pool = [Gold(one.passage_id, one.text) for one in view.evidence]
+    row = _scored(question, ranking, pool, answer_text if arm.llm else None, values, ms, read=ranking)
     drawn = question.id in {one.id for one in chosen(run)[:TREES]} and arm.options is None
-    return replace(row, said=_told(shown, tree=drawn))
+    return replace(row, said=_round_details(view, tree=drawn))
 
 
-def _told(shown: SessionView, *, tree: bool) -> dict[str, Any]:
+def _round_details(view: SessionView, *, tree: bool) -> dict[str, Any]:
     """Return the queries of each round (RFM-RAG's second experiment), and the tree if asked for."""
-    kept = shown.stored.plan_state.get("tree")
-    drawn = {"tree": {"question": shown.stored.question, **kept}} if tree and kept else {}
+    tree_state = view.stored.plan_state.get("tree")
+    drawn = {"tree": {"question": view.stored.question, **tree_state}} if tree and tree_state else {}
     return {
         **drawn,
-        "stop": shown.stored.stop_reason,
+        "stop": view.stored.stop_reason,
         "rounds": [
             {"action": one.action, "gap": one.said.get("gap"), "queries": one.said.get("queries", [])}
-            for one in shown.rounds
+            for one in view.rounds
         ],
     }
 
@@ -287,24 +287,24 @@ def _scored(
     question: Question,
     ranking: Sequence[str],
     pool: Sequence[Gold],
-    said: str | None,
+    answer_text: str | None,
     values: dict[str, float],
     ms: float,
     read: Sequence[str] | None = None,
 ) -> QuestionScores:
     (row,) = score([QuestionResult(question, ranking, ms=ms)])
-    there = set(ranking if read is None else read)
-    found = {"read_all": float(question.relevant <= there), "pool": float(len(pool))}
+    passages_read = set(ranking if read is None else read)
+    found = {"read_all": float(question.relevant <= passages_read), "pool": float(len(pool))}
     if question.gold:
         found["pool_recall"] = supporting_recall(question.gold, pool)
         found["pool_precision"] = _precision(question.gold, pool)
-    if said is not None and question.answers:
-        found |= marks(said, question.answers) | {"answered": float(bool(said))}
+    if answer_text is not None and question.answers:
+        found |= marks(answer_text, question.answers) | {"answered": float(bool(answer_text))}
     return replace(row, values=row.values | found | values)
 
 
 def _precision(gold: Sequence[Gold], pool: Sequence[Gold]) -> float:
-    return sum(any(same(wanted, seen) for wanted in gold) for seen in pool) / len(pool) if pool else 0.0
+    return sum(any(is_match(wanted, seen) for wanted in gold) for seen in pool) / len(pool) if pool else 0.0
 
 
 def _usage(run: Run) -> Usage:

@@ -204,23 +204,23 @@ def _check_one(harness: Harness, question: CheckedQuestion) -> QuestionOutcome:
     query = Query(text=question.text, scope=harness.scope, top_k=FIRST, memory="off")
     answer = harness.services.ask.query(query, as_asked(query), explained=False)
     service = harness.services.sessions
-    asked = SessionRequest(top_k=FIRST, arm={"memory": "off", "profile": "default"})
+    request = SessionRequest(top_k=FIRST, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=ROUNDS, llm_calls=0, tokens=0, seconds=SECONDS, passages=PASSAGES)
     session = service.start(
-        harness.scope, NewSession(question=question.text, planner="pool", asked=asked, budget=budget)
+        harness.scope, NewSession(question=question.text, planner="pool", asked=request, budget=budget)
     )
-    shown = service.wait(harness.scope, session)
-    ranked = [passage.passage_id for passage in shown.passages]
+    view = service.wait(harness.scope, session)
+    ranked = [passage.passage_id for passage in view.passages]
     return QuestionOutcome(
         question,
         query=_groups(question, [passage.passage_id for passage in answer.passages]),
         session=_groups(question, ranked[:FIRST]),
         read=_groups(question, ranked),
-        stop=shown.stored.stop_reason,
-        queries=tuple(text for one in shown.rounds for text in one.said.get("queries", ())),
+        stop=view.stored.stop_reason,
+        queries=tuple(text for one in view.rounds for text in one.said.get("queries", ())),
     )
 
 
 def _groups(question: CheckedQuestion, passages: Sequence[str]) -> int:
-    there = set(passages)
-    return sum(bool(group & there) for group in question.evidence)
+    present = set(passages)
+    return sum(bool(group & present) for group in question.evidence)

@@ -30,7 +30,7 @@ NEVER = 1.0
 BUDGET = Budget(rounds=3, llm_calls=0, tokens=0, seconds=600.0, passages=200)
 
 
-Of = Literal["sessions", "queries"]
+Unit = Literal["sessions", "queries"]
 """Whose evidence pools are examples: those after each round of sessions, or after each hop of queries."""
 
 
@@ -39,7 +39,7 @@ def fit_stop(
     limit: int | None,
     steps: Steps,
     *,
-    of: Of = "sessions",
+    unit: Unit = "sessions",
     hidden: int = 0,
 ) -> tuple[Network, Prior | None]:
     """The classifier, each corpus counting the same; and what is believed of a round, where sessions are learned
@@ -55,18 +55,18 @@ def fit_stop(
     Raises:
         InvalidRequestError: every pool suffices, or none does.
     """
-    seen = pools if of == "sessions" else hops
-    found = []
+    collect = pools if unit == "sessions" else hops
+    samples = []
     for harness, dataset in corpora:
         questions = list(dataset.questions)[:limit]
-        found.append(seen(harness, questions, steps(f"{dataset.name}: {of}", len(questions))))
+        samples.append(collect(harness, questions, steps(f"{dataset.name}: {unit}", len(questions))))
     size = len(feedback_stop.FEATURES)  # those of a round begin with the classifier's
-    of_pools = [(rows[:, :size], suffices) for rows, suffices in found]
+    of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]
     try:
         network = (
             fit_network(of_pools, hidden, RIDGE) if hidden else Network(sufficiency.fit(of_pools, RIDGE, 1.0).mean)
         )
-        return network, sufficiency.fit(found, RIDGE, VERDICTS) if of == "sessions" else None
+        return network, sufficiency.fit(samples, RIDGE, VERDICTS) if unit == "sessions" else None
     except ValueError as error:
         raise InvalidRequestError(f"A stop cannot be fitted to these data sets: {error}.") from error
 
@@ -75,11 +75,11 @@ def pools(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None]
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The features of each question's pool after each round, (n, 5), and whether it suffices, (n,)."""
-    found = by_session(harness, questions, step)
+    per_session = by_session(harness, questions, step)
     none = np.zeros((0, len(round_sufficiency.FEATURES))), np.zeros(0, dtype=bool)
     return (
-        np.concatenate([none[0], *(rows for rows, _ in found)]),
-        np.concatenate([none[1], *(suffices for _, suffices in found)]),
+        np.concatenate([none[0], *(rows for rows, _ in per_session)]),
+        np.concatenate([none[1], *(suffices for _, suffices in per_session)]),
     )
 
 
@@ -87,21 +87,23 @@ def by_session(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None]
 ) -> list[tuple[Floats, NDArray[np.bool_]]]:
     """Return pools as ``pools`` does, grouped by session."""
-    found = []
+    samples = []
     for question in questions:
-        shown = _gone_about(harness, question)
+        view = _gone_about(harness, question)
         rows: list[Floats] = []
         suffices: list[bool] = []
-        for one in shown.rounds:
-            held = {sentence.passage_id for sentence in shown.evidence if sentence.round <= one.number}
-            told = one.said["published"]
+        for one in view.rounds:
+            held = {sentence.passage_id for sentence in view.evidence if sentence.round <= one.number}
+            pool = one.said["published"]
             rows.append(
-                round_sufficiency.features(told["entities"], told["relevance"], one.sufficiency, one.covered)
+                round_sufficiency.features(pool["entities"], pool["relevance"], one.sufficiency, one.covered)
             )
             suffices.append(question.relevant <= held)
-        found.append((np.array(rows).reshape(-1, len(round_sufficiency.FEATURES)), np.array(suffices, dtype=bool)))
+        samples.append(
+            (np.array(rows).reshape(-1, len(round_sufficiency.FEATURES)), np.array(suffices, dtype=bool))
+        )
         step()
-    return found
+    return samples
 
 
 def hops(
@@ -113,11 +115,11 @@ def hops(
     suffices: list[bool] = []
     for question in questions:
         query = Query(text=question.text, scope=harness.scope, memory="off", stop_rule="none")
-        found = retrieve.find(retrieve.plan(query))
-        for number in range(1, len(found.walk.hops) + 1):
-            walk = replace(found.walk, hops=found.walk.hops[:number])
-            told = classifier.told_of(found.plan, walk)
-            rows.append([1.0, told.entities, told.relevance])
+        retrieved = retrieve.find(retrieve.plan(query))
+        for number in range(1, len(retrieved.walk.hops) + 1):
+            walk = replace(retrieved.walk, hops=retrieved.walk.hops[:number])
+            classified = classifier.classify_walk(retrieved.plan, walk)
+            rows.append([1.0, classified.entities, classified.relevance])
             suffices.append(question.relevant <= {one.external_id for one in walk.evidence.values()})
         step()
     return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
@@ -125,10 +127,10 @@ def hops(
 
 def _gone_about(harness: Harness, question: Question) -> SessionView:
     """The question in as many rounds as the budget has; waited for as long as it takes."""
-    asked = SessionRequest(arm={"memory": "off", "profile": "default"}, stop="published", threshold=NEVER)
+    request = SessionRequest(arm={"memory": "off", "profile": "default"}, stop="published", threshold=NEVER)
     service, scope = harness.services.sessions, harness.scope
-    session = service.start(scope, NewSession(question=question.text, planner="pool", asked=asked, budget=BUDGET))
-    shown = service.wait(scope, session)
-    while shown.stored.status == "running":
-        shown = service.wait(scope, session)
-    return shown
+    session = service.start(scope, NewSession(question=question.text, planner="pool", asked=request, budget=BUDGET))
+    view = service.wait(scope, session)
+    while view.stored.status == "running":
+        view = service.wait(scope, session)
+    return view

@@ -36,24 +36,24 @@ def stream(run: Run) -> list[Phase]:
 
 def _stream(run: Run, seed: int) -> list[Phase]:
     options = run.options
-    asked = arrivals(run.dataset.questions, options.limit or ARRIVALS, seed)
+    arriving = arrivals(run.dataset.questions, options.limit or ARRIVALS, seed)
     store = run.store(
         profile=options.profile,
         verdicts=options.verdicts if options.judge == "oracle" else None,
         judge=options.judge,
-        stream=[question.id for question in asked],
+        stream=[question.id for question in arriving],
         frozen=options.frozen,
     )
     arms = {f"memory {memory}": QueryArm(options.profile, memory, options.stop_rule) for memory in ("off", "read")}
-    names = _parts(len(asked))
+    names = _parts(len(arriving))
     found = [store.get(arm, name, 0, seed) for arm in arms for name in names]
     if all(found):
         return [phase for phase in found if phase]
     harness = harness_of(run, replace(FULL, frozen=frozenset(options.freeze)))
     harness.reset()
-    step = run.begin(f"seed {seed}: stream", len(asked))
+    step = run.begin(f"seed {seed}: stream", len(arriving))
     seen: dict[str, list[QuestionResult]] = {arm: [] for arm in arms}
-    for question in asked:
+    for question in arriving:
         seen["memory off"].append(harness.ask(question, arms["memory off"])[1])
         seen["memory read"].append(harness.teach(question, arms["memory read"], run.judge)[0])
         step()

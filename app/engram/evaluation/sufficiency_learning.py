@@ -68,18 +68,18 @@ def measure_drawn(
     Raises:
         InvalidRequestError: there are no more answers than verdicts.
     """
-    asked = replace(dataset, questions=dataset.questions[:limit])
-    rows, held = answered(harness, asked, prior, begin(f"{dataset.name}: answers", len(asked.questions)))
-    found = drawn(
+    limited = replace(dataset, questions=dataset.questions[:limit])
+    rows, held = answered(harness, limited, prior, begin(f"{dataset.name}: answers", len(limited.questions)))
+    measured = drawn(
         prior.sufficiency, rows, held, verdicts, draws, noise, lambda count: begin(f"{count} verdicts", draws)
     )
     return {
         "dataset": dataset.name,
-        "questions": len(asked.questions),
+        "questions": len(limited.questions),
         "held": float(held.mean()),
         "draws": draws,
         "noise": noise,
-        "after": [asdict(one) for one in found],
+        "after": [asdict(one) for one in measured],
     }
 
 
@@ -106,7 +106,7 @@ def drawn(
     if len(rows) <= most:
         raise InvalidRequestError(f"{len(rows)} answers leave none to measure after {most} verdicts.")
     terms = [observe(row, int(y), prior, noise).evidence for row, y in zip(rows, held, strict=True)]
-    found = [_measured(0, prior.mean, rows, held)]
+    measured = [_measured(0, prior.mean, rows, held)]
     for count in verdicts:
         step, after = begin(count), []
         for draw in range(draws):
@@ -116,33 +116,33 @@ def drawn(
             )
             after.append(_measured(count, posterior(prior, said).mean, rows[order[count:]], held[order[count:]]))
             step()
-        found.append(_mean(after))
-    return found
+        measured.append(_mean(after))
+    return measured
 
 
-def lines(found: dict[str, Any]) -> list[list[str]]:
+def lines(measured: dict[str, Any]) -> list[list[str]]:
     """A table of what ``measure_drawn`` found."""
     rows = [["verdicts", "answers", *COLUMNS]]
-    for one in found["after"]:
+    for one in measured["after"]:
         values = [one["auc"], one["ece"], one["ece_least"], one["loss"]]
-        told = ["-" if value is None else f"{value:.3f}" for value in values]
-        rows.append([str(one["verdicts"]), str(one["measured"]), *told])
+        cells = ["-" if value is None else f"{value:.3f}" for value in values]
+        rows.append([str(one["verdicts"]), str(one["measured"]), *cells])
     return rows
 
 
 def _measured(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -> LearnedSufficiency:
-    told = [
+    predictions = [
         SufficiencyPrediction(probability(row, mean), bool(y), recall=0.0, hops=0, ms=0.0)
         for row, y in zip(rows, held, strict=True)
     ]
-    given = np.array([one.probability if one.held else 1.0 - one.probability for one in told])
+    confidences = np.array([one.probability if one.held else 1.0 - one.probability for one in predictions])
     return LearnedSufficiency(
         verdicts=count,
-        measured=len(told),
-        auc=auc(*([one.probability for one in told if one.held is kind] for kind in (True, False))),
-        ece=calibration_error(told),
-        ece_least=least_error(told),
-        loss=float(-np.log(np.maximum(given, CERTAIN)).mean()),
+        measured=len(predictions),
+        auc=auc(*([one.probability for one in predictions if one.held is kind] for kind in (True, False))),
+        ece=calibration_error(predictions),
+        ece_least=least_error(predictions),
+        loss=float(-np.log(np.maximum(confidences, CERTAIN)).mean()),
     )
 
 

@@ -72,12 +72,14 @@ class Foretold(Protocol):
     def held(self) -> bool: ...
 
 
-def calibration_error(told: Sequence[Foretold], bins: int = BINS) -> float:
+def calibration_error(predictions: Sequence[Foretold], bins: int = BINS) -> float:
     """Expected calibration error: by how much the share of answers that held differs from what was told, in [0, 1].
 
     Naeini et al., 2015: the mean over bins of equal width of |share that held - mean probability|, by their sizes.
     """
-    return _error(np.array([one.probability for one in told]), np.array([one.held for one in told]), bins)
+    return _error(
+        np.array([one.probability for one in predictions]), np.array([one.held for one in predictions]), bins
+    )
 
 
 def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int) -> float:
@@ -87,13 +89,13 @@ def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int)
     return float(np.abs(gaps).sum() / len(held)) if len(held) else 0.0
 
 
-def least_error(told: Sequence[Foretold], bins: int = BINS) -> float:
+def least_error(predictions: Sequence[Foretold], bins: int = BINS) -> float:
     """The calibration error of so many answers if every probability were true, in [0, 1].
 
     It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``DRAWS`` times, always alike.
     """
-    order, probability = np.random.default_rng(0), np.array([one.probability for one in told])
-    drawn = order.random((DRAWS, len(told))) < probability
+    order, probability = np.random.default_rng(0), np.array([one.probability for one in predictions])
+    drawn = order.random((DRAWS, len(predictions))) < probability
     return statistics.fmean(_error(probability, held, bins) for held in drawn)
 
 
@@ -121,7 +123,7 @@ def measure(
     """
     questions = list(dataset.questions[:limit])
     harness.reset()
-    stopping = {rule: _asked(harness, questions, "off", begin, f"stop: {rule}", rule) for rule in RULES}
+    stopping = {rule: _predict(harness, questions, "off", begin, f"stop: {rule}", rule) for rule in RULES}
     before = stopping["coverage"]
     own = [one.probability for one in before]
     found: dict[str, Any] = {
@@ -134,7 +136,7 @@ def measure(
         "answerable": {
             other.name: auc(
                 own,
-                [one.probability for one in _asked(harness, other.questions[:limit], "off", begin, other.name)],
+                [one.probability for one in _predict(harness, other.questions[:limit], "off", begin, other.name)],
             )
             for other in foreign
         },
@@ -153,17 +155,17 @@ def _lacking(harness: Harness, questions: Sequence[Question], begin: Begin, most
     Others lack a passage as well, if it is one of those that were deleted, and are left out.
     """
     some = questions[:most]
-    gone = {min(question.relevant) for question in some}
-    whole = [question for question in questions if not question.relevant & gone]
-    before = _asked(harness, some, "off", begin, "before passages go")
-    for passage in sorted(gone):
+    removed = {min(question.relevant) for question in some}
+    whole = [question for question in questions if not question.relevant & removed]
+    before = _predict(harness, some, "off", begin, "before passages go")
+    for passage in sorted(removed):
         harness.services.ingest.delete_passage(harness.scope, passage)
-    after = _asked(harness, some, "off", begin, "without a passage each")
-    others = _asked(harness, whole, "off", begin, "others")
+    after = _predict(harness, some, "off", begin, "without a passage each")
+    control = _predict(harness, whole, "off", begin, "others")
     return {
         "questions": len(some),
         "others": len(whole),
-        "auc": auc([one.probability for one in others], [one.probability for one in after]),
+        "auc": auc([one.probability for one in control], [one.probability for one in after]),
         "told_before": statistics.fmean(one.probability for one in before),
         "told_after": statistics.fmean(one.probability for one in after),
     }
@@ -178,12 +180,12 @@ def _after(
     for question in order[:verdicts]:
         harness.teach(question, QueryArm("default", "off"), judge)
         step()
-    told = _asked(harness, order[verdicts:], "read", begin, f"after, seed {seed}")
+    predictions = _predict(harness, order[verdicts:], "read", begin, f"after, seed {seed}")
     harness.reset()
-    return _quality(told)
+    return _quality(predictions)
 
 
-def _asked(
+def _predict(
     harness: Harness,
     questions: Sequence[Question],
     memory: Memory,
@@ -195,56 +197,57 @@ def _asked(
     for question in questions:
         query = Query(text=question.text, scope=harness.scope, memory=memory, stop_rule=rule)
         began = time.perf_counter()
-        found = retrieve.find(retrieve.plan(query))
+        retrieved = retrieve.find(retrieve.plan(query))
         ms = (time.perf_counter() - began) * 1000.0
-        first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
-        enough = found.ranking.sufficiency
+        first = [name for _, name, _ in retrieved.shown[: sufficiency.FIRST]]
+        enough = retrieved.ranking.sufficiency
         told.append(
             SufficiencyPrediction(
                 probability=0.0 if enough is None else enough.probability,
                 held=holds_all(question.relevant, first),
                 recall=sum(name in question.relevant for name in first) / max(len(question.relevant), 1),
-                hops=len(found.walk.hops),
+                hops=len(retrieved.walk.hops),
                 ms=ms,
-                said=_said(harness, found),
+                said=_predictor_values(harness, retrieved),
             )
         )
         step()
     return told
 
 
-def _said(harness: Harness, found: RetrievalResult) -> dict[str, float]:
+def _predictor_values(harness: Harness, retrieved: RetrievalResult) -> dict[str, float]:
     """Return the value of each of ``TELLING`` for the same answer."""
-    plan, walk, enough = found.plan, found.walk, found.ranking.sufficiency
+    plan, walk, enough = retrieved.plan, retrieved.walk, retrieved.ranking.sufficiency
     return {
         "coverage": coverage(plan.query.text, walk.texts),
-        "published": harness.services.classifier.told_of(plan, walk).probability,
+        "published": harness.services.classifier.classify_walk(plan, walk).probability,
         "learned": 0.0 if enough is None else enough.probability,
     }
 
 
-def _by(told: Sequence[SufficiencyPrediction], name: str) -> list[SufficiencyPrediction]:
-    return [replace(one, probability=one.said[name]) for one in told]
+def _by(predictions: Sequence[SufficiencyPrediction], name: str) -> list[SufficiencyPrediction]:
+    return [replace(one, probability=one.said[name]) for one in predictions]
 
 
-def _quality(told: Sequence[SufficiencyPrediction]) -> dict[str, float | None]:
+def _quality(predictions: Sequence[SufficiencyPrediction]) -> dict[str, float | None]:
     return {
-        "held": statistics.fmean(one.held for one in told) if told else None,
-        "told": statistics.fmean(one.probability for one in told) if told else None,
+        "held": statistics.fmean(one.held for one in predictions) if predictions else None,
+        "told": statistics.fmean(one.probability for one in predictions) if predictions else None,
         "auc": auc(
-            [one.probability for one in told if one.held], [one.probability for one in told if not one.held]
+            [one.probability for one in predictions if one.held],
+            [one.probability for one in predictions if not one.held],
         ),
-        "ece": calibration_error(told),
-        "ece_least": least_error(told),
+        "ece": calibration_error(predictions),
+        "ece_least": least_error(predictions),
     }
 
 
-def _costs(told: Sequence[SufficiencyPrediction]) -> dict[str, float]:
+def _costs(predictions: Sequence[SufficiencyPrediction]) -> dict[str, float]:
     return {
-        "recall@5": statistics.fmean(one.recall for one in told),
-        "all@5": statistics.fmean(one.held for one in told),
-        "hops": statistics.fmean(one.hops for one in told),
-        "ms": statistics.median(one.ms for one in told),
+        "recall@5": statistics.fmean(one.recall for one in predictions),
+        "all@5": statistics.fmean(one.held for one in predictions),
+        "hops": statistics.fmean(one.hops for one in predictions),
+        "ms": statistics.median(one.ms for one in predictions),
     }
 
 

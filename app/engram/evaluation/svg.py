@@ -94,9 +94,9 @@ def _lines(chart: Lines) -> str:
         parts.append(f'<path class="line s{at % COLOURS}{dash}" d="M{path}"/>')
         for x, y in of:
             across, down = place(x, y)
-            said = escape(f"{name}: {chart.x} {x:g}, {chart.y} {y:.3f}")
+            tooltip = escape(f"{name}: {chart.x} {x:g}, {chart.y} {y:.3f}")
             parts.append(f'<circle class="s{at % COLOURS}" cx="{across:.1f}" cy="{down:.1f}" r="3">')
-            parts.append(f"<title>{said}</title></circle>")
+            parts.append(f"<title>{tooltip}</title></circle>")
     return _svg(f"{chart.title}: {chart.y} by {chart.x}", HEIGHT, parts)
 
 

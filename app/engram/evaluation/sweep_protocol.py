@@ -43,14 +43,14 @@ def sweep(run: Run) -> list[Phase]:
                 phase = store.get(name, GROUP, 0, None)
                 if phase is None:
                     arm = QueryArm(name, "off", run.options.stop(name), sentences=sentences, entities=entities)
-                    phase = Phase(name, GROUP, 0, None, _asked(run, label, questions, arm))
+                    phase = Phase(name, GROUP, 0, None, _ask_all(run, label, questions, arm))
                     store.put(phase)
                 done[pair] = phase
             phases.append(Phase(label, GROUP, 0, None, done[pair].rows))
     return phases
 
 
-def _asked(run: Run, label: str, questions: Sequence[Question], arm: QueryArm) -> tuple[QuestionScores, ...]:
+def _ask_all(run: Run, label: str, questions: Sequence[Question], arm: QueryArm) -> tuple[QuestionScores, ...]:
     return tuple(score(measure(run, label, questions, lambda question: run.harness.ask(question, arm)[1])))
 
 

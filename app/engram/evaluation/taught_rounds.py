@@ -58,8 +58,8 @@ def taught(prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], d
         order = np.random.default_rng(draw).permutation(len(sessions)).tolist()
         held_out = [sessions[at] for at in order[most:]]
         for count, found in measured.items():
-            said = (_said(prior, sessions[at]) for at in order[:count])
-            mean = posterior(prior, reduce(add, said, no_evidence(len(prior.mean)))).mean
+            evidence = (_session_evidence(prior, sessions[at]) for at in order[:count])
+            mean = posterior(prior, reduce(add, evidence, no_evidence(len(prior.mean)))).mean
             found.append(_measured(mean, held_out))
     return [
         Taught(
@@ -71,7 +71,7 @@ def taught(prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], d
     ]
 
 
-def _said(prior: Prior, session: Session) -> WeightEvidence:
+def _session_evidence(prior: Prior, session: Session) -> WeightEvidence:
     """Return the evidence of one verdict; each round counts as a share, see ``round_sufficiency.observed``."""
     rows, suffices = session
     total = reduce(
@@ -81,10 +81,10 @@ def _said(prior: Prior, session: Session) -> WeightEvidence:
 
 
 def _measured(mean: Floats, sessions: Sequence[Session]) -> tuple[float | None, float]:
-    told = [
+    predictions = [
         _RoundResult(probability(row, mean), bool(y))
         for rows, suffices in sessions
         for row, y in zip(rows, suffices, strict=True)
     ]
-    high, low = ([one.probability for one in told if one.held is held] for held in (True, False))
-    return auc(high, low), calibration_error(told)
+    high, low = ([one.probability for one in predictions if one.held is held] for held in (True, False))
+    return auc(high, low), calibration_error(predictions)

@@ -23,7 +23,7 @@ from engram.core.planning.rewards import (
 )
 from engram.evaluation import answer_marking
 from engram.evaluation.dataset import Dataset, Gold, Question
-from engram.evaluation.retrieval_metrics import same
+from engram.evaluation.retrieval_metrics import is_match
 from engram.providers.llm import Llm, agent_prompts, prompts, reasoning, session_prompts
 from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
 
@@ -89,9 +89,9 @@ def by_judge(llm: Llm) -> Reward:
         before: list[str] = []
         path = []
         for step in trajectory.steps:
-            kept = [(line.sentence_id, line.text) for line in step.kept]
+            evidence = [(line.sentence_id, line.text) for line in step.kept]
             path.append(
-                path_reward(reasoning.grade_step(llm, question.text, before, step.question, kept, step.answer))
+                path_reward(reasoning.grade_step(llm, question.text, before, step.question, evidence, step.answer))
             )
             before.append(f"{step.question} {step.answer}".strip())
         grades = reasoning.grade_outcome(llm, question.text, before, trajectory.answer, question.answers)
@@ -160,8 +160,8 @@ def _turns(trajectory: Trajectory, question: Question, shape: Shape) -> Iterator
     for at, step in enumerate(trajectory.steps):
         named = {"session": str(trajectory.session_id), "question_id": question.id, "planner": AGENT, "step": at}
         if shape == "steps":
-            said = {"observed": step.observation, "reply": step.reply}
-            yield {**named, "path": 0, **_whole(trajectory, step), **said, "reward": worth}
+            turn_fields = {"observed": step.observation, "reply": step.reply}
+            yield {**named, "path": 0, **_whole(trajectory, step), **turn_fields, "reward": worth}
         elif step.reply is not None and step.observation is not None:
             prompt = [system, {"role": "user", "content": step.observation}]
             reply = {"role": "assistant", "content": step.reply}
@@ -207,18 +207,19 @@ def _sifting(
     """A step as the prompt that sifts, and the reply: which of what it saw it kept."""
     held = {line.sentence_id for line in step.memory}
     fresh = [line for line in step.seen if line.sentence_id not in held]
-    shown = [*fresh, *step.memory]
-    evidence = prompts.number_sentences((line.sentence_id, line.text) for line in shown)
+    lines = [*fresh, *step.memory]
+    evidence = prompts.number_sentences((line.sentence_id, line.text) for line in lines)
     numbers = {sentence: number for number, sentence in enumerate(evidence.ids, start=1)}
-    kept = sorted(numbers[line.sentence_id] for line in step.kept if line.sentence_id in numbers)
+    kept_numbers = sorted(numbers[line.sentence_id] for line in step.kept if line.sentence_id in numbers)
     prompt = session_prompts.keep(trajectory.question, step.question, step.notes, evidence)
-    reply = json.dumps({"kept": kept, "contradictions": []})
+    reply = json.dumps({"kept": kept_numbers, "contradictions": []})
     if shape == "sft":
         return {"messages": [*prompt, {"role": "assistant", "content": reply}], **named}
     gold = sorted(
         numbers[line.sentence_id]
-        for line in shown
-        if line.sentence_id in numbers and any(same(one, Gold(line.passage_id, line.text)) for one in question.gold)
+        for line in lines
+        if line.sentence_id in numbers
+        and any(is_match(one, Gold(line.passage_id, line.text)) for one in question.gold)
     )
     return {
         "prompt": prompt,
@@ -235,8 +236,8 @@ def _marked(lines: Sequence[SentenceLine], gold: Sequence[Gold]) -> set[int | tu
     """Lines as the gold sentence that each is, by its place, or as themselves."""
     found: set[int | tuple[str, int]] = set()
     for line in lines:
-        seen = Gold(line.passage_id, line.text)
-        matches = [at for at, one in enumerate(gold) if same(one, seen)]
+        line_gold = Gold(line.passage_id, line.text)
+        matches = [at for at, one in enumerate(gold) if is_match(one, line_gold)]
         found.update(matches if matches else [("other", line.sentence_id)])
     return found
 

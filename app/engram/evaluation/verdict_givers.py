@@ -7,7 +7,7 @@ from uuid import UUID
 
 from engram.context.errors import LlmNotConfiguredError
 from engram.evaluation.dataset import Gold, Question
-from engram.evaluation.retrieval_metrics import same
+from engram.evaluation.retrieval_metrics import is_match
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
@@ -35,7 +35,7 @@ class Judge(Protocol):
     """Says which sentences of an answered question helped."""
 
     def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
     ) -> Verdict | None:
         """The verdict, or None where this judge has none."""
         ...
@@ -55,41 +55,43 @@ class OracleJudge:
     verdicts: Verdicts
 
     def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
     ) -> Verdict | None:
         """The verdict; None for a question with neither, of which the oracle knows nothing."""
         if question.gold:
-            return self._by_sentences(scope, query_id, question.gold, shown)
-        return self._by_passages(scope, query_id, question.relevant, shown) if question.relevant else None
+            return self._by_sentences(scope, query_id, question.gold, sentences)
+        return self._by_passages(scope, query_id, question.relevant, sentences) if question.relevant else None
 
     def _by_sentences(
-        self, scope: Scope, query_id: UUID, gold: Sequence[Gold], shown: Sequence[ShownSentence]
+        self, scope: Scope, query_id: UUID, gold: Sequence[Gold], sentences: Sequence[ShownSentence]
     ) -> Verdict:
         if self.verdicts == "full":
             supporting = [NamedSentence(passage_id=one.passage_id, text=one.text) for one in gold]
             return Verdict(query_id=query_id, scope=scope, supporting=supporting, judge="oracle")
-        helped = [s.sentence_id for s in shown if any(same(one, s.place) for one in gold)]
+        helped = [s.sentence_id for s in sentences if any(is_match(one, s.place) for one in gold)]
         return Verdict(
             query_id=query_id,
             scope=scope,
             supporting=[NamedSentence(sentence) for sentence in helped],
-            rejected=[NamedSentence(s.sentence_id) for s in shown if s.selected and s.sentence_id not in helped],
+            rejected=[
+                NamedSentence(s.sentence_id) for s in sentences if s.selected and s.sentence_id not in helped
+            ],
             partial=True,
             retrieval_success=bool(helped),
             judge="oracle",
         )
 
     def _by_passages(
-        self, scope: Scope, query_id: UUID, relevant: Collection[str], shown: Sequence[ShownSentence]
+        self, scope: Scope, query_id: UUID, relevant: Collection[str], sentences: Sequence[ShownSentence]
     ) -> Verdict:
         if self.verdicts == "full":
             return Verdict(query_id=query_id, scope=scope, supporting_passages=sorted(relevant), judge="oracle")
-        helped = sorted({s.passage_id for s in shown} & set(relevant))
+        helped = sorted({s.passage_id for s in sentences} & set(relevant))
         return Verdict(
             query_id=query_id,
             scope=scope,
             supporting_passages=helped,
-            rejected=[NamedSentence(s.sentence_id) for s in shown if s.selected and s.passage_id not in helped],
+            rejected=[NamedSentence(s.sentence_id) for s in sentences if s.selected and s.passage_id not in helped],
             partial=True,
             retrieval_success=bool(helped),
             judge="oracle",
@@ -103,14 +105,14 @@ class LlmJudge:
     llm: Llm
 
     def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
     ) -> Verdict | None:
         """The verdict; None if nothing was selected.
 
         Raises:
             LlmError: the endpoint failed.
         """
-        selected = [(s.sentence_id, s.text) for s in shown if s.selected]
+        selected = [(s.sentence_id, s.text) for s in sentences if s.selected]
         if not selected:
             return None
         judgement = self.llm.judge_support(question.text, selected)

@@ -38,15 +38,17 @@ def judged(
 ) -> list[JudgedQuestion]:
     """Every question's candidates, found without memory by this prior, with the relevant ones marked."""
     retrieve = harness.services.retrieve.by(for_any_kind(prior))
-    found = []
+    questions = []
     for question in dataset.questions:
         query = Query(text=question.text, scope=harness.scope, memory="off")
         names, features = retrieve.features(query)
         # As an episode keeps them, so that fitting and learning see the same numbers.
         rounded = features.astype(np.float32).astype(np.float64)
-        found.append(JudgedQuestion(rounded, np.array([name in question.relevant for name in names], dtype=bool)))
+        questions.append(
+            JudgedQuestion(rounded, np.array([name in question.relevant for name in names], dtype=bool))
+        )
         step()
-    return found
+    return questions
 
 
 Steps = Callable[[str, int], Callable[[], None]]
@@ -75,8 +77,8 @@ def fit_kinds(
     weights: dict[str, Any] = {}
     for kind, other in start.items():
         own = [pair for pair in corpora if pair[0].scope.collection.corpus_kind == kind]
-        kept = None if ranking is None else ranking[kind][:2]
-        weights[kind] = fit_weights(own, steps, kept) if own else dict(other)
+        given_weights = None if ranking is None else ranking[kind][:2]
+        weights[kind] = fit_weights(own, steps, given_weights) if own else dict(other)
     return weights
 
 
@@ -114,9 +116,9 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
     """
     none, size = no_preference(), len(FIRST_LOOK)
 
-    def looked(prior: RankingPrior, which: str) -> list[list[JudgedQuestion]]:
+    def looked(prior: RankingPrior, look: str) -> list[list[JudgedQuestion]]:
         return [
-            judged(harness, dataset, prior, steps(f"{dataset.name}: {which} look", len(dataset.questions)))
+            judged(harness, dataset, prior, steps(f"{dataset.name}: {look} look", len(dataset.questions)))
             for harness, dataset in corpora
         ]
 
@@ -157,11 +159,11 @@ def answered(
     rows, held = [], []
     for question in dataset.questions:
         query = Query(text=question.text, scope=harness.scope, memory="off")
-        found = retrieve.find(retrieve.plan(query))
-        told = found.ranking.sufficiency
-        if told is not None and len(told.features):
-            first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
-            rows.append(told.features.astype(np.float32).astype(np.float64))
+        retrieved = retrieve.find(retrieve.plan(query))
+        estimate = retrieved.ranking.sufficiency
+        if estimate is not None and len(estimate.features):
+            first = [name for _, name, _ in retrieved.shown[: sufficiency.FIRST]]
+            rows.append(estimate.features.astype(np.float32).astype(np.float64))
             held.append(holds_all(question.relevant, first))
         step()
     return np.array(rows).reshape(-1, len(sufficiency.FEATURES)), np.array(held, dtype=bool)

@@ -95,7 +95,7 @@ def load_sentences(folder: Path = FOLDER) -> list[CheckedSentence]:
     Raises:
         DatasetError: a line lacks a field.
     """
-    found = []
+    sentences = []
     for half in HALVES:
         for where, row in json_lines(folder / f"{half.replace(' ', '_')}.jsonl"):
             try:
@@ -108,8 +108,8 @@ def load_sentences(folder: Path = FOLDER) -> list[CheckedSentence]:
             except (KeyError, TypeError, ValueError) as error:
                 raise DatasetError(f"{where}: a line needs title, before, facts and also: {error!r}.") from None
             name, kind, text = (text_of(where, row, field) for field in ("id", "kind", "sentence"))
-            found.append(CheckedSentence(name, half, kind, title, before, text, facts, also))
-    return found
+            sentences.append(CheckedSentence(name, half, kind, title, before, text, facts, also))
+    return sentences
 
 
 def check(sentences: Sequence[CheckedSentence], language: Language) -> list[Reading]:
@@ -194,10 +194,10 @@ def _period(written: str | None) -> TimeExpression | None:
     if written is None:
         return None
     year, _, month = written.partition("-")
-    found = time_constraint(written if "-" in month or not month else f"{_MONTHS[int(month) - 1]} {year}")
-    if found is None:
+    constraint = time_constraint(written if "-" in month or not month else f"{_MONTHS[int(month) - 1]} {year}")
+    if constraint is None:
         raise DatasetError(f"{written!r} is no year, month or day.")
-    return found
+    return constraint
 
 
 def _key(name: str) -> str:

@@ -132,7 +132,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
 def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
     """Remove the passage and everything that only it held: sentences, memories, entities."""
     app.ingest.delete_passage(scope, path_text(passage_id))
-    app.reads.told(scope.collection.id)
+    app.reads.note_write(scope.collection.id)
 
 
 @router.get(

@@ -30,7 +30,7 @@ def get_job(
 ) -> JobDetail:
     """Show the job's progress, its place in the queue, and the rejected lines with reasons."""
     view = app.jobs.show(at.scope, at.id)
-    app.reads.told(at.scope.collection.id)
+    app.reads.note_write(at.scope.collection.id)
     errors = app.ingest.errors(view.job, errors_after, errors_limit)
     return JobDetail.from_service(
         view,

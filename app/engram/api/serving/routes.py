@@ -48,7 +48,7 @@ def get_lift(
     ] = None,
 ) -> LiftOut:
     """Compare the arms by the counting verdicts on their queries, with intervals of the differences."""
-    lift = app.reads.of(
+    lift = app.reads.on_replica(
         scope.collection.id, lambda: app.lift.lift(scope, since=since, before=before, baseline=baseline)
     )
     return LiftOut.from_service(lift)

@@ -74,7 +74,7 @@ class Grants:
     scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
-    def of(cls, scopes_by_collection: Mapping[str, Iterable[str]]) -> "Grants":
+    def from_mapping(cls, scopes_by_collection: Mapping[str, Iterable[str]]) -> "Grants":
         """Make grants that do not depend on the order of the input.
 
         Raises:
@@ -116,4 +116,4 @@ class Grants:
         )
 
 
-EVERYTHING = Grants.of({ANYWHERE: SCOPES})
+EVERYTHING = Grants.from_mapping({ANYWHERE: SCOPES})

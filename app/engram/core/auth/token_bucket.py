@@ -51,6 +51,6 @@ def take(bucket: Bucket | None, now: float, rate: float, burst: float) -> tuple[
     return Bucket(tokens - 1 if allowed else tokens, now), allowed
 
 
-def taken(tokens: float, rate: float, burst: float, *, allowed: bool) -> TokenGrant:
+def token_grant(tokens: float, rate: float, burst: float, *, allowed: bool) -> TokenGrant:
     """Make the result for a bucket with this many tokens left."""
     return TokenGrant(allowed, int(tokens), max(0.0, 1 - tokens) / rate, max(0.0, burst - tokens) / rate)

@@ -33,7 +33,7 @@ class MemoryRows:
     kept: Sequence[Kept]
 
     @classmethod
-    def of(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
+    def from_rows(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
         """Rows in columns."""
         return cls(
             sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
@@ -75,7 +75,7 @@ class SupportRows:
     said: Sequence[Said]
 
     @classmethod
-    def of(cls, rows: Sequence[Support]) -> "SupportRows":
+    def from_rows(cls, rows: Sequence[Support]) -> "SupportRows":
         """Rows in columns."""
         return cls(
             question_ids=np.array([row.question_id for row in rows], dtype=np.int64),

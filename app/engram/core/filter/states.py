@@ -117,7 +117,7 @@ class Audit:
     process_noise: float
 
     @classmethod
-    def of(
+    def of_observation(
         cls,
         observation: SentenceObservation,
         channel: str,
@@ -177,7 +177,7 @@ class AuditRows:
         return cls(ids, ids, ids, ids, numbers, numbers, numbers, numbers, numbers, numbers)
 
     @classmethod
-    def of(cls, rows: Sequence[Audit]) -> "AuditRows":
+    def from_rows(cls, rows: Sequence[Audit]) -> "AuditRows":
         """Rows in columns."""
         return cls(
             np.array([row.event_id for row in rows], dtype=np.int64),
@@ -256,7 +256,7 @@ def move_memories(
     """
     if not memories:
         return [], AuditRows.none()
-    prior = _Prior.of(memories, statements, observations)
+    prior = _Prior.gather(memories, statements, observations)
     update = kalman.update_memories(
         np.stack([memory.vector for memory in memories]),
         prior.perplexities,
@@ -281,7 +281,7 @@ def move_supports(
     """Supports after one more event each, and the audit of it: see ``move_memories``."""
     if not supports:
         return [], AuditRows.none()
-    prior = _Prior.of(supports, [support.said for support in supports], observations)
+    prior = _Prior.gather(supports, [support.said for support in supports], observations)
     update = kalman.update_supports(
         np.array([support.support for support in supports]),
         prior.perplexities,
@@ -331,7 +331,7 @@ class _Prior:
     most: Floats
 
     @classmethod
-    def of(
+    def gather(
         cls,
         states: Sequence[SentenceMemory | Support],
         statements: Sequence[Said],

@@ -84,8 +84,8 @@ def steps(sayings: Sequence[EventStatement], memories: MemoryRows, supports: Sup
         zip(memories.sentence_ids.tolist(), memories.channels.tolist(), strict=True)
     ):
         places[channel][sentence] = at
-    words = _Words.of(sayings, places[CHANNELS.index(TASK)])
-    prior_statements = _PriorStatements.of(words, supports)
+    words = _Words.gather(sayings, places[CHANNELS.index(TASK)])
+    prior_statements = _PriorStatements.gather(words, supports)
     remembered, told = _memories(words, prior_statements, memories, places)
     recalled, heard = _supports(words, prior_statements, supports)
     return MovedStates(remembered, recalled, AuditRows.joined([*told, *heard]), prior_statements.contested)
@@ -112,7 +112,7 @@ class _Words:
     process_noise: Floats
 
     @classmethod
-    def of(cls, sayings: Sequence[EventStatement], alive: Mapping[int, int]) -> "_Words":
+    def gather(cls, sayings: Sequence[EventStatement], alive: Mapping[int, int]) -> "_Words":
         """The words on sentences that are alive."""
         named = [sorted(saying.targets.keys() & alive.keys()) for saying in sayings]
         at = np.repeat(np.arange(len(sayings)), [len(one) for one in named])
@@ -161,7 +161,7 @@ class _PriorStatements:
     contested: frozenset[int]
 
     @classmethod
-    def of(cls, words: _Words, supports: SupportRows) -> "_PriorStatements":
+    def gather(cls, words: _Words, supports: SupportRows) -> "_PriorStatements":
         keys = zip(supports.question_ids.tolist(), supports.sentence_ids.tolist(), strict=True)
         place_of = {key: at for at, key in enumerate(keys)}
         there, said = len(place_of), [*supports.said]
@@ -273,7 +273,7 @@ def _memories(
     """Move the memories; those that moved, and the audit. ``places`` as in ``_heard_by``."""
     heard, rows, directions = _heard_by(words, places)
     if not len(heard.words):
-        return MemoryRows.of([]), []
+        return MemoryRows.from_rows([]), []
     pulls = heard.pulls(words, prior_statements.caps, memories.days, memories.kept)
     vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
     along = kalman.units(np.stack(directions))
@@ -334,7 +334,7 @@ def _supports(
     heard_at_all = np.array([RECALL not in saying.frozen for saying in words.sayings], dtype=np.bool_)
     own = np.flatnonzero(heard_at_all[words.at])
     if not len(own):
-        return SupportRows.of([]), []
+        return SupportRows.from_rows([]), []
     states, begun = prior_statements.places[own], len(prior_statements.new)
     days, kept = [*supports.days, *[""] * begun], [*supports.kept, *[_NOTHING] * begun]
     ordered = _OrderedWords(own, states, np.full(len(own), AUDITED.index(RECALL)))

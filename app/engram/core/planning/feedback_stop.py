@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engram.core.planning.curation import words
 from engram.core.ranking.ranking_weights import Floats
-from engram.core.ranking.sufficiency import standardising, together
+from engram.core.ranking.sufficiency import stack_standardised, standardising
 
 FEATURES = ("bias", "entities", "relevance")
 AT_LEAST = 0.5
@@ -79,7 +79,7 @@ def named(names: Sequence[str], pool: Sequence[str]) -> float:
     )
 
 
-def told(entities: float, relevance: float, network: Network) -> PoolVerdict:
+def classify_pool(entities: float, relevance: float, network: Network) -> PoolVerdict:
     """Classify a pool by two features; the second is a cosine or a share, in [-1, 1]."""
     (probability,) = network.probability(np.array([[1.0, entities, relevance]]))
     return PoolVerdict(entities, relevance, float(probability))
@@ -103,7 +103,7 @@ def fit_network(
     """
     if units < 1:
         raise ValueError("a network has at least one hidden unit")
-    rows, enough, share = together(corpora)
+    rows, enough, share = stack_standardised(corpora)
     to_standard = standardising(rows, share)
     standard, free = rows @ to_standard, np.array([0.0, 1.0, 1.0])
     parameters = np.random.default_rng(seed).normal(0.0, 0.5, units * (len(FEATURES) + 1) + 1)

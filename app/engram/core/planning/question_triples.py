@@ -136,11 +136,11 @@ def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
         if hit is None or _is_whole(text, hit[1]):
             break
         text = put(*hit)
-    found += _asked(text, len(found), spell)
+    found += _read_triples(text, len(found), spell)
     return found[:MOST_TRIPLES]
 
 
-def _asked(text: str, triple_count: int, spell: Callable[[str], str]) -> list[QuestionTriple]:
+def _read_triples(text: str, triple_count: int, spell: Callable[[str], str]) -> list[QuestionTriple]:
     """The triples that what is left of the question asks for: of each of two that are compared, or of its last
     term.
     """

@@ -21,7 +21,7 @@ import numpy as np
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
-from engram.core.ranking.sufficiency import observe, told
+from engram.core.ranking.sufficiency import observe, verdict_outcome
 
 FEATURES = ("bias", "entities", "relevance", "own", "covered")
 MOST = 6.0
@@ -63,7 +63,7 @@ def observed(
         held |= set(judged.found)
         if len(judged.features) != len(prior.mean):
             continue  # one that teaches nothing, or of a version with other features
-        enough = told(verdict, targets, held, known=known)
+        enough = verdict_outcome(verdict, targets, held, known=known)
         if enough is not None:
             said.append(observe(np.array(judged.features), enough, prior, noise))
     return _mean(said) if said else None

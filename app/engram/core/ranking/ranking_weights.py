@@ -186,12 +186,12 @@ def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> lis
     for size, places in alike.items():
         for start in range(0, len(places), TOGETHER):
             some = places[start : start + TOGETHER]
-            for at, observation in zip(some, _together([comparisons[at] for at in some], size, prior), strict=True):
+            for at, observation in zip(some, _observe([comparisons[at] for at in some], size, prior), strict=True):
                 found[at] = observation
     return found
 
 
-def _together(comparisons: Sequence[CandidateComparison], size: int, prior: Prior) -> Iterator[WeightObservation]:
+def _observe(comparisons: Sequence[CandidateComparison], size: int, prior: Prior) -> Iterator[WeightObservation]:
     """Compute the observations of verdicts that compare up to ``size`` candidates each.
 
     With weights e^s of the rivals r, T their sum and μ their weighted mean, a supported passage x of odds o = e^s

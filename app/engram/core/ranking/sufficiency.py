@@ -167,7 +167,7 @@ def probability(features: Floats, weights: Floats) -> float:
     return float(np.exp(-np.logaddexp(0.0, -(features @ weights))))
 
 
-def told(
+def verdict_outcome(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
 ) -> int | None:
     """Read a verdict's outcome: 1 if the first passages hold all the evidence, 0 if not, None if it is silent.
@@ -232,7 +232,7 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
     Raises:
         ValueError: all answers were enough or none was, or the search does not converge.
     """
-    rows, enough, share = together(corpora)
+    rows, enough, share = stack_standardised(corpora)
     to_standard = standardising(rows, share)
     standard = rows @ to_standard
     penalty = np.full(rows.shape[1], ridge)
@@ -278,7 +278,7 @@ def loosened(prior: Prior, bias: float, slope: float) -> Prior:
     return Prior(prior.mean, (precision + precision.T) / 2.0)
 
 
-def together(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
+def stack_standardised(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
     """Rows of several corpora, (n, k), whether each was enough, (n,), and what each counts, (n,), which sums to 1.
 
     Raises:

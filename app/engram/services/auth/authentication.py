@@ -178,7 +178,9 @@ def claimed(claims: Mapping[str, Any]) -> Principal:
         return Principal(
             name,
             normalised(own.get("tenant", LOCAL.tenant)),
-            Grants.of({normal_collection(of): [str(s) for s in scopes] for of, scopes in own["scopes"].items()}),
+            Grants.from_mapping(
+                {normal_collection(of): [str(s) for s in scopes] for of, scopes in own["scopes"].items()}
+            ),
             judges_as=judge,
             trusted=own.get("trusted") is True,
             llm_tokens=None if own.get("llm_tokens") is None else int(own["llm_tokens"]),
@@ -204,7 +206,7 @@ def _principal(stored: StoredKey) -> Principal:
     return Principal(
         stored.name,
         stored.tenant,
-        Grants.of(stored.scopes),
+        Grants.from_mapping(stored.scopes),
         judges_as=stored.judge,
         trusted=stored.trusted,
         llm_tokens=stored.llm_tokens,

@@ -61,7 +61,7 @@ class QuotaService:
         """Return the quotas that bound a principal, looked up where needed."""
         quotas = self.bound(principal)
         if quotas is None:
-            with tenancy.of(None), self._database.read() as reader:
+            with tenancy.unrestricted(), self._database.read() as reader:
                 quotas = tenants.quotas(reader, principal.tenant)
             with self._lock:
                 self._known[principal.tenant] = quotas, time.monotonic() + self._remember_seconds
@@ -79,7 +79,7 @@ class QuotaService:
         quota = getattr(self.quotas(principal), kind)
         if quota is None:
             return
-        with tenancy.of(None), self._database.write_once() as writer:
+        with tenancy.unrestricted(), self._database.write_once() as writer:
             if tenants.spend(writer, principal.tenant, EVERYBODY, kind, 1, quota) is not None:
                 return
         raise QuotaExceededError(
@@ -98,7 +98,7 @@ class QuotaService:
         quotas = self.quotas(principal)
         if quotas.jobs is None and (quotas.passages is None or jobs_only):
             return None
-        with tenancy.of(None), self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             passages, jobs = tenants.held(reader, principal.tenant)
         if quotas.jobs is not None and jobs >= quotas.jobs:
             raise QuotaExceededError(
@@ -115,7 +115,7 @@ class QuotaService:
 
     def used(self, principal: Principal) -> list[QuotaUsage]:
         """Return the quotas of the principal's tenant and their use."""
-        with tenancy.of(None), self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             quotas = Quotas() if principal is LOCAL else tenants.quotas(reader, principal.tenant)
             passages, jobs = tenants.held(reader, principal.tenant)
             today = tenants.spent_today(reader, principal.tenant, EVERYBODY)
@@ -136,7 +136,7 @@ class QuotaService:
         at = principal.tenant, judge
         if quota is None or at in self._admitted:
             return
-        with tenancy.of(None), self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             known = tenants.judges(reader, principal.tenant)
         if judge not in known and len(known) >= quota:
             raise QuotaExceededError(
@@ -178,14 +178,14 @@ class _Budget:
         if LLM not in who.grants.anywhere():
             raise LlmBudgetError(f"The key of {who.name!r} may use no language model: it lacks the scope `llm`.")
         bounds = ((who.name, who.llm_tokens), (EVERYBODY, self.service.quotas(who).llm_tokens))
-        with tenancy.of(None), self.database.read() as reader:
+        with tenancy.unrestricted(), self.database.read() as reader:
             for name, most in bounds:
                 if most is not None and tenants.spent(reader, who.tenant, name, TOKENS) >= most:
                     owner = f"The key of {name!r}" if name else f"Tenant {who.tenant!r}"
                     raise LlmBudgetError(f"{owner} has used up its {most} tokens of today (UTC).")
 
     def add(self, tokens: int) -> None:
-        with tenancy.of(None), self.database.write() as writer:
+        with tenancy.unrestricted(), self.database.write() as writer:
             for name in (EVERYBODY, self.principal.name):
                 tenants.spend(writer, self.principal.tenant, name, TOKENS, tokens, None)
 

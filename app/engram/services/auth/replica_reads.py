@@ -27,7 +27,7 @@ class Reads:
         self._database = database
         self._positions = positions
 
-    def told(self, collection_id: int) -> None:
+    def note_write(self, collection_id: int) -> None:
         """Somebody is about to be told of what was committed: see that it is seen from now on.
 
         Raises:
@@ -38,7 +38,7 @@ class Reads:
             system, end = self._database.position()
             self._positions.note(system, collection_id, end)
 
-    def of(self, collection_id: int, read: Callable[[], T]) -> T:
+    def on_replica(self, collection_id: int, read: Callable[[], T]) -> T:
         """Return the result of ``read``. If the replica fails or is too far behind, the primary is read.
 
         Args:

@@ -24,7 +24,7 @@ class Scoring(Protocol):
     @property
     def shown(self) -> Sequence[int]: ...
 
-    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Return the features of passages by sentences with these scores, by hop, and recall priors."""
         ...
 
@@ -53,7 +53,7 @@ class ByFeatures:
         holders |= {sentence: held.passage_id for sentence, held in placed.items()}
         self._holders = {s: self._standing.get(passage, passage) for s, passage in holders.items()}
 
-    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
         hops = self._found.walk.hops
         reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
@@ -115,7 +115,7 @@ class AsPublished:
         self.shown = [passage for passage, _, _ in retrieved.shown]
         self._found = retrieved
 
-    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Return what sentences add to the shown passages (GAM-RAG, Eqs. 7-8), (m,)."""
         bonuses = []
         for hop, values in zip(self._found.walk.hops, scores, strict=True):

@@ -174,15 +174,19 @@ class _Versions:
     def of_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
         """Passage shown -> event -> by how much it moved the score: in all, by memories, recall, and weights."""
         scoring, whole = self._scoring, self._whole
-        features = scoring.told(whole.scores, whole.priors)
+        features = scoring.passage_features(whole.scores, whole.priors)
         as_it_is = scoring.weighed(features, whole.mean, whole.priors)
         ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.shown}
         for event, version in self.without.items():
             moved, unheard = version.scores is not whole.scores, version.priors is not whole.priors
-            less = scoring.told(version.scores, whole.priors) if moved else features
-            fewer = scoring.told(whole.scores, version.priors) if unheard else features
+            less = scoring.passage_features(version.scores, whole.priors) if moved else features
+            fewer = scoring.passage_features(whole.scores, version.priors) if unheard else features
             neither = (
-                scoring.told(version.scores, version.priors) if moved and unheard else less if moved else fewer
+                scoring.passage_features(version.scores, version.priors)
+                if moved and unheard
+                else less
+                if moved
+                else fewer
             )
             lefts = (
                 scoring.weighed(neither, version.mean, version.priors),

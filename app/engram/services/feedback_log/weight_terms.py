@@ -44,7 +44,7 @@ class JudgedStatement:
     noise: float
 
     @classmethod
-    def of(
+    def of_verdict(
         cls, judged: JudgedVerdict, targets: Mapping[int, int], holders: Mapping[int, int], noise: float
     ) -> "JudgedStatement":
         """Make the statement of a judged verdict.
@@ -98,7 +98,7 @@ def _of_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | 
     judged = statement.judged
     if not judged.ranked or judged.sufficiency is None or len(judged.sufficiency) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
-    outcome = sufficiency.told(
+    outcome = sufficiency.verdict_outcome(
         judged.verdict, statement.named, judged.ranked[: sufficiency.FIRST], known=statement.known
     )
     if outcome is None:

@@ -31,6 +31,6 @@ class FeedbackPolicy(FilterConstants):
         """R over a state's perplexity at which K = π / (π + R) is the fixed gain; None where none is set."""
         return None if self.fixed_gain is None else (1.0 - self.fixed_gain) / self.fixed_gain
 
-    def of(self, target: int, confidence: float) -> float:
+    def observation_noise(self, target: int, confidence: float) -> float:
         """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
         return (self.positive if target else self.negative) / (confidence * self.standing)

@@ -83,5 +83,5 @@ class JudgesService:
 
 def _standings(reader: Reader, collection_id: int, known: Sequence[KnownJudge]) -> dict[str, JudgeStanding]:
     """Return the agreement of each judge up to now, as it counts from tomorrow on."""
-    found = judge_standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known})
-    return {name: standing for (name, _), standing in found.items()}
+    standings = judge_standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known})
+    return {name: standing for (name, _), standing in standings.items()}

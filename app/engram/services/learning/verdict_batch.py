@@ -71,7 +71,10 @@ class Batch:
                     event_of(event, locked.questions[event.id], noise),
                     self._targets[event.id],
                     directions(event),
-                    (noise.of(0, event.verdict.confidence), noise.of(1, event.verdict.confidence)),
+                    (
+                        noise.observation_noise(0, event.verdict.confidence),
+                        noise.observation_noise(1, event.verdict.confidence),
+                    ),
                     noise.frozen,
                     event.verdict.probabilities,
                     noise.by_perplexity,

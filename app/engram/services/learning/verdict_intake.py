@@ -185,16 +185,16 @@ class Intake:
     def _take(self, arrivals: Sequence[_Arriving]) -> None:
         """Store these together as far as that does, and leave the others to themselves."""
         known = {at: event for at, arriving in enumerate(arrivals) if (event := _known(arriving)) is not None}
-        found: dict[int, Accepted | None] = {}
+        stored: dict[int, Accepted | None] = {}
         try:
-            found = dict(zip(known, self._store(list(known.values())), strict=True))
+            stored = dict(zip(known, self._store(list(known.values())), strict=True))
         except Exception as error:
             if is_out_of_reach(error):
                 raise
             log.exception("verdicts not stored together", verdicts=len(known))  # one is at fault: each by itself
         announced = []
         for at, arriving in enumerate(arrivals):
-            accepted = found.get(at)
+            accepted = stored.get(at)
             if accepted is None:
                 self._looking_up.submit(arriving.settle, partial(self._look_up, arriving))
                 continue
@@ -205,7 +205,7 @@ class Intake:
 
     def _look_up(self, arriving: _Arriving) -> Accepted:
         """Look up a verdict's references within its tenant."""
-        with tenancy.of(arriving.verdict.scope.principal.tenant):
+        with tenancy.restricted_to(arriving.verdict.scope.principal.tenant):
             return self._looked_up(arriving)
 
     def _looked_up(self, arriving: _Arriving) -> Accepted:
@@ -242,7 +242,7 @@ class Intake:
         stored: dict[int, tuple[int, StoredVerdictEvent] | None] = {}
         for tenant in dict.fromkeys(event.tenant for event in events):
             own = [at for at, event in enumerate(events) if event.tenant == tenant]
-            with tenancy.of(tenant), stage("accept"), self._database.write_once() as writer:
+            with tenancy.restricted_to(tenant), stage("accept"), self._database.write_once() as writer:
                 stored |= zip(own, event_intake.accept(writer, [events[at] for at in own]), strict=True)
         accepted = [None if one is None else Accepted(*one) for one in (stored[at] for at in range(len(events)))]
         for one in accepted:

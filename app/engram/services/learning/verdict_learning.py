@@ -206,7 +206,7 @@ class LearnService:
             reader, collection_id, {(event.judge, event.day) for event in unknown}
         )
         noises |= {event.id: noises[event.id].of_new(standings[event.judge, event.day]) for event in unknown}
-        said = [
+        settings = [
             ComparableVerdict(
                 event.id,
                 NEWCOMERS if noises[event.id].is_new else event.judge,
@@ -216,7 +216,7 @@ class LearnService:
             )
             for event in unknown
         ]
-        reworded = judge_standings.against_near(reader, collection_id, said)
+        reworded = judge_standings.against_near(reader, collection_id, settings)
         return noises | {event: noises[event].reworded() for event in reworded}
 
     def _evolve_if_due(self, collection_id: int) -> None:
@@ -258,7 +258,7 @@ class LearnService:
         prior: RankingPrior,
     ) -> dict[PriorIdentity, list[WeightTerm]]:
         statements = [
-            JudgedStatement.of(
+            JudgedStatement.of_verdict(
                 event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing)
             )
             for event in events

@@ -33,7 +33,7 @@ Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
 
-def no_progress(_what: str, _done: int, _of: int) -> None:
+def no_progress(_stage: str, _done: int, _total: int) -> None:
     """For whoever does not look."""
 
 

@@ -177,7 +177,7 @@ class ReembedService:
             for rows in self._without(collection, target, without):
                 vectors = list(self._encoder.embed_anew(target, [row.text for row in rows]))
                 ids = [row.id for row in rows]
-                with progress.of(table, len(rows)) as writer:
+                with progress.counted(table, len(rows)) as writer:
                     staged_embeddings.stage_rows(writer, collection.id, table, target, ids, vectors)
                 if work.should_stop():
                     return False
@@ -186,7 +186,7 @@ class ReembedService:
                 building = collections.by_id(reader, collection.id).key_building
             texts = [key_text(building, source.title, source.text, source.sentences) for source in sources]
             vectors = list(self._encoder.embed_anew(target, texts))
-            with progress.of("passage", len(sources)) as writer:
+            with progress.counted("passage", len(sources)) as writer:
                 staged_embeddings.stage_passages(writer, collection.id, target, building, sources, vectors)
             if work.should_stop():
                 return False
@@ -206,7 +206,7 @@ class ReembedService:
                 vectors.append(self._encoder.embed_anew(target, [text])[0])
                 if work.should_stop():
                     return False
-            with progress.of("text", len(texts)) as writer:
+            with progress.counted("text", len(texts)) as writer:
                 staged_embeddings.stage_texts(writer, collection.id, target, texts, vectors)
 
     def _without(
@@ -302,7 +302,7 @@ class _ReembedProgress:
             self._done = staged_embeddings.count(reader, collection.id, target.fingerprint)
 
     @contextmanager
-    def of(self, stage: str, count: int) -> Iterator[Writer]:
+    def counted(self, stage: str, count: int) -> Iterator[Writer]:
         """A transaction that keeps so many more."""
         self._done += count
         with self._database.write() as writer:

@@ -64,10 +64,10 @@ class ExploredAnswer:
     def recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
         """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
         candidates = ranking.candidates
-        kept = np.arange(len(candidates)) < RECORDED
-        kept |= np.isin(candidates, list(self.passages))
-        kept &= ~np.isin(candidates, list(self.displaced))
-        return np.flatnonzero(kept)
+        is_recorded = np.arange(len(candidates)) < RECORDED
+        is_recorded |= np.isin(candidates, list(self.passages))
+        is_recorded &= ~np.isin(candidates, list(self.displaced))
+        return np.flatnonzero(is_recorded)
 
 
 def depth(plan: QueryPlan) -> int:
@@ -97,6 +97,6 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
     ids = [passage for passage, _ in drawn]
     nearest = exploration_candidates.nearest_sentences(reader, focus.collection.id, focus.vector, ids)
     drawn = [(passage, score) for passage, score in drawn if passage in nearest]
-    kept = len(ranking.best) - len(drawn)
-    displaced = frozenset(passage for passage, _ in ranking.best[kept:])
-    return ExploredAnswer([*ranking.best[:kept], *drawn], nearest, displaced, duplicates=duplicates)
+    kept_count = len(ranking.best) - len(drawn)
+    displaced = frozenset(passage for passage, _ in ranking.best[kept_count:])
+    return ExploredAnswer([*ranking.best[:kept_count], *drawn], nearest, displaced, duplicates=duplicates)

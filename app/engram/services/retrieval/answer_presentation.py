@@ -22,11 +22,11 @@ from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
 
-def answer(found: RetrievalResult) -> Answer:
+def answer(result: RetrievalResult) -> Answer:
     """Make the answer, without parts that were not asked for."""
-    plan, walk = found.plan, found.walk
+    plan, walk = result.plan, result.walk
     supporting = _supporting(walk)
-    duplicates = _duplicates(found)
+    duplicates = _duplicates(result)
     return Answer(
         query_id=plan.served.query_id,
         collection=plan.collection.name,
@@ -39,69 +39,69 @@ def answer(found: RetrievalResult) -> Answer:
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
-            found.explored.shown(
+            result.explored.shown(
                 passage,
                 _passage(
-                    found.passages[passage],
+                    result.passages[passage],
                     score,
                     supporting,
-                    found.sentences.get(passage),
+                    result.sentences.get(passage),
                     duplicates.get(passage, []),
                 ),
             )
-            for passage, score in found.explored.best
-            if passage in found.passages
+            for passage, score in result.explored.best
+            if passage in result.passages
         ],
         arm=plan.served.arm,
         shadow=plan.served.shadow,
-        sufficiency=None if found.ranking.sufficiency is None else found.ranking.sufficiency.probability,
-        insufficient=found.explored.withheld,
-        timings=timings(found),
+        sufficiency=None if result.ranking.sufficiency is None else result.ranking.sufficiency.probability,
+        insufficient=result.explored.withheld,
+        timings=timings(result),
         warnings=plan.warnings,
-        rest=hop_loop.rest(plan, walk) if walk.hops else None,
-        alone=found.ranking.teaches and not found.explored.passages,
+        rest=hop_loop.remaining_walk(plan, walk) if walk.hops else None,
+        alone=result.ranking.teaches and not result.explored.passages,
         collapse_duplicates=plan.collapses,
     )
 
 
-def _duplicates(found: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
+def _duplicates(result: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
     """Passage -> those that it stands for, in id order."""
     held: dict[int, list[DuplicateAnswer]] = {}
-    for duplicate, passage in sorted(found.ranking.standing.items()):
-        if duplicate in found.passages:
-            stored = found.passages[duplicate]
+    for duplicate, passage in sorted(result.ranking.standing.items()):
+        if duplicate in result.passages:
+            stored = result.passages[duplicate]
             held.setdefault(passage, []).append(DuplicateAnswer(stored.external_id, stored.title, stored.metadata))
     return held
 
 
-def timings(found: RetrievalResult) -> Timings:
+def timings(result: RetrievalResult) -> Timings:
     """Make the durations."""
-    plan = found.plan
-    total = plan.analyse_ms + plan.embed_ms + found.search_ms
-    return Timings(plan.analyse_ms, plan.embed_ms, found.search_ms, round(total, 3))
+    plan = result.plan
+    total = plan.analyse_ms + plan.embed_ms + result.search_ms
+    return Timings(plan.analyse_ms, plan.embed_ms, result.search_ms, round(total, 3))
 
 
-def trace(found: RetrievalResult) -> Trace:
+def trace(result: RetrievalResult) -> Trace:
     """Make the trace of an answer."""
-    walk = found.walk
+    walk = result.walk
     return Trace(
-        found.plan.constraint,
-        list(found.entities),
+        result.plan.constraint,
+        list(result.entities),
         _recall_trace(walk),
-        _hop_traces(walk, found.plan.focus.policy),
-        sufficiency=None if found.ranking.sufficiency is None else _sufficiency_trace(found.ranking.sufficiency),
-        collapsed=len(found.ranking.standing) if found.plan.collapses else None,
+        _hop_traces(walk, result.plan.focus.policy),
+        sufficiency=None if result.ranking.sufficiency is None else _sufficiency_trace(result.ranking.sufficiency),
+        collapsed=len(result.ranking.standing) if result.plan.collapses else None,
     )
 
 
-def _sufficiency_trace(told: SufficiencyEstimate) -> SufficiencyTrace:
-    seen = zip(sufficiency.FEATURES, told.features.tolist(), told.weights.tolist(), strict=False)
+def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
+    weighted = zip(sufficiency.FEATURES, estimate.features.tolist(), estimate.weights.tolist(), strict=False)
     return SufficiencyTrace(
-        told.probability,
-        told.model,
-        told.vouched,
-        {name: FeatureTrace(value, weight) for name, value, weight in seen},
-        told.events,
+        estimate.probability,
+        estimate.model,
+        estimate.vouched,
+        {name: FeatureTrace(value, weight) for name, value, weight in weighted},
+        estimate.events,
     )
 
 
@@ -136,9 +136,9 @@ def _passage(
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
-        shown = [(e.sentence_id, e.position, e.text) for e in supporting.of_passage.get(stored.id, ())]
+        passage_sentences = [(e.sentence_id, e.position, e.text) for e in supporting.of_passage.get(stored.id, ())]
     else:
-        shown = [(sentence.id, sentence.position, sentence.text) for sentence in sentences]
+        passage_sentences = [(sentence.id, sentence.position, sentence.text) for sentence in sentences]
     return PassageAnswer(
         stored.external_id,
         stored.title,
@@ -149,7 +149,7 @@ def _passage(
             SentenceAnswer(
                 identity, position, text, supporting.best.get(identity), list(supporting.hops.get(identity, ()))
             )
-            for identity, position, text in sorted(shown, key=lambda row: row[1])
+            for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
         ],
         duplicates=duplicates,
     )

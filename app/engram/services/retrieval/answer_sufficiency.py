@@ -70,16 +70,16 @@ def enough(
     rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
     absent = max(len(plan.terms) - len(every), 0) * rarest
     share = sufficiency.covered(first, every, absent)
-    seen = sufficiency.features(scores, features[:, _SHARED_NEW], share, _chain(plan, features, pool))
-    return SufficiencyEstimate(sufficiency.probability(seen, weights), walk.vouched, seen, weights, events)
+    values = sufficiency.features(scores, features[:, _SHARED_NEW], share, _chain(plan, features, pool))
+    return SufficiencyEstimate(sufficiency.probability(values, weights), walk.vouched, values, weights, events)
 
 
 def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool | None) -> Chain:
-    asked = question_triples.triples(plan.query.text, list(plan.mentions.values()))
+    triples = question_triples.triples(plan.query.text, list(plan.mentions.values()))
     about = features[:, _TITLED] > 0
     return Chain(
-        through=question_triples.passed_through(asked),
-        compared=question_triples.compares(asked),
+        through=question_triples.passed_through(triples),
+        compared=question_triples.compares(triples),
         about=about,
         named=np.zeros((0, len(features)), dtype=bool)
         if pool is None

@@ -74,13 +74,13 @@ def begin(
             replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
             for past in recalled
         ]
-    priors, vouched = heard(recalled, plan.question_memory_threshold)
+    priors, vouched = question_memory_priors(recalled, plan.question_memory_threshold)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
     reached = None if joining else walk.reached
     return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched, reached=reached)
 
 
-def rest(plan: QueryPlan, walk: Walk) -> Walk:
+def remaining_walk(plan: QueryPlan, walk: Walk) -> Walk:
     """Return the frontier of the walk without its hops, for another question to resume.
 
     Ids and numbers alone: names are read again where it is resumed, so that it holds nothing of a passage that is
@@ -235,7 +235,7 @@ def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
     return Frontier(activation, {entity: names[entity] for entity in activation})
 
 
-def heard(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:
+def question_memory_priors(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:
     """Return the strongest prior of each recalled sentence, and the strongest voucher.
 
     A prior vouches for a question's evidence if the verdict behind it claimed to name all of it.

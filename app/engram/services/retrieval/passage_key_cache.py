@@ -85,11 +85,11 @@ class PassageKeyCache:
 
         @cache  # a walk that may end after each hop is ranked after each
         def nearest(count: int) -> Sequence[int] | None:
-            kept = None if now is None or not self._serves(focus) else self._asked(reader, focus, now)
-            if kept is None or kept.ids is None or kept.keys is None:
+            cached = None if now is None or not self._serves(focus) else self._asked(reader, focus, now)
+            if cached is None or cached.ids is None or cached.keys is None:
                 return None
             vector = focus.vector if focus.key_vector is None else focus.key_vector
-            found: list[int] = kept.ids[exact_search.nearest(kept.keys, vector, count)].tolist()
+            found: list[int] = cached.ids[exact_search.nearest(cached.keys, vector, count)].tolist()
             return found
 
         return nearest

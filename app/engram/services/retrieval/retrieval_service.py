@@ -193,7 +193,7 @@ class RetrieveService:
     def _classified(self, plan: QueryPlan, walk: Walk) -> Walk:
         """The walk with what the published classifier says of it, stopped if it says that it suffices."""
         with stage("suffices"):
-            verdict = self._classifier().told_of(plan, walk)
+            verdict = self._classifier().classify_walk(plan, walk)
         last = replace(walk.hops[-1], published=verdict)
         stopped = "sufficient" if suffices(verdict) else walk.stop_reason
         return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)

@@ -185,7 +185,9 @@ class Making:
             copied_log.begin_memories(writer, copy, sentences)
             done = list(log_replay.memories(writer, copy.target, sentences))
             sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
-            sentence_memories.store(writer, copy.target, MemoryRows.of([replayed.state for replayed in done]))
+            sentence_memories.store(
+                writer, copy.target, MemoryRows.from_rows([replayed.state for replayed in done])
+            )
 
         total = copied_log.count_judged(self._writer, self._copy)
         self._pages("memories", total, _of_target(stored_outcomes.judged_sentences), write, CHUNK)
@@ -208,7 +210,7 @@ class Making:
             done = list(log_replay.supports(writer, copy.target, questions))
             sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
             question_supports.replace_supports(
-                writer, copy.target, SupportRows.of([replayed.state for replayed in done]), []
+                writer, copy.target, SupportRows.from_rows([replayed.state for replayed in done]), []
             )
             against = log_replay.contradicting(writer, copy.target, questions)
             days.update(learned_weights.contest(writer, copy.target, questions, against))

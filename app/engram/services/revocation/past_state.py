@@ -114,10 +114,10 @@ class PastService:
             EmbeddingSpaceMismatchError: an expansion has to be embedded anew, by an encoder that is not here.
         """
 
-        def heard(stage: str, done: int, of: int) -> None:
+        def heard(stage: str, done: int, total: int) -> None:
             if should_stop():
                 raise UnavailableError("Told to stop before the end.")
-            report(stage, done, of)
+            report(stage, done, total)
 
         with self._database.hold_lock(f"replay:{of.tenant}/{into}") as held:
             if not held:
@@ -145,13 +145,13 @@ class PastService:
         """Has the job say what is being done, beside the transaction that does it, which nobody sees yet."""
         told_at, told = 0.0, ""
 
-        def tell(stage: str, done: int, of: int) -> None:
+        def tell(stage: str, done: int, total: int) -> None:
             nonlocal told_at, told
             now = time.monotonic()
-            if stage == told and done < of and now - told_at < REPORT_SECONDS:
+            if stage == told and done < total and now - told_at < REPORT_SECONDS:
                 return
             with self._database.write_once() as writer:
-                work.report(writer, received=of, updated=done, stage=stage, keep_result=False)
+                work.report(writer, received=total, updated=done, stage=stage, keep_result=False)
             told_at, told = now, stage
 
         return tell

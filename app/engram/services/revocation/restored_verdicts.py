@@ -120,10 +120,10 @@ def _audit(
         probable = event.verdict.probabilities
         for sentence, target in sorted(targets[event.id].items()):
             if sentence in alive:
-                noise = noises[event.id].of(target, event.verdict.confidence)
+                noise = noises[event.id].observation_noise(target, event.verdict.confidence)
                 observation = SentenceObservation(
                     counted, sentence, target, seen_noise(noise, probable.get(sentence, 1.0))
                 )
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
-                rows += [Audit.of(observation, channel) for channel in (RECALL, *channels)]
-    return AuditRows.of(rows)
+                rows += [Audit.of_observation(observation, channel) for channel in (RECALL, *channels)]
+    return AuditRows.from_rows(rows)

@@ -171,7 +171,7 @@ def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]
             writer, collection_id, [row for replayed in replayed_memories for row in replayed.corrected]
         )
         sentence_memories.store(
-            writer, collection_id, MemoryRows.of([replayed.state for replayed in replayed_memories])
+            writer, collection_id, MemoryRows.from_rows([replayed.state for replayed in replayed_memories])
         )
         states = {(replayed.state.sentence_id, replayed.state.channel) for replayed in replayed_memories}
         sentence_memories.delete_all_but(writer, collection_id, chunk, sorted(states))
@@ -209,7 +209,7 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
         question_supports.replace_supports(
             writer,
             collection_id,
-            SupportRows.of([replayed.state for replayed in replayed_supports]),
+            SupportRows.from_rows([replayed.state for replayed in replayed_supports]),
             sorted(concerned - states),
         )
     return days

@@ -216,7 +216,9 @@ def _weights(
         )
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
         terms = [term for term in page if targets[term.event_id].keys() <= holders.keys()]
-        statements = [JudgedStatement.of(term, targets[term.event_id], holders, term.noise) for term in terms]
+        statements = [
+            JudgedStatement.of_verdict(term, targets[term.event_id], holders, term.noise) for term in terms
+        ]
         anew = () if known is None else observed(believed, known, statements)
         for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _near(term.evidence, seen.evidence):

@@ -91,9 +91,9 @@ def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: Ke
     findings.compare("evolved_posting", postings, raised, "passage {}, term {!r}")
 
 
-def _key_rows(found: Any) -> dict[int, dict[str, object]]:
+def _key_rows(key_rows: Any) -> dict[int, dict[str, object]]:
     columns = ("generation", "vector", "units", "scores")
-    evolved: Sequence[EvolvedKey] = list(found)
+    evolved: Sequence[EvolvedKey] = list(key_rows)
     return {key.passage_id: {name: getattr(key, name) for name in columns} for key in evolved}
 
 

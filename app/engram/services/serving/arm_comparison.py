@@ -112,7 +112,7 @@ class CompareService:
         )
 
     def _find(self, plan: QueryPlan) -> RetrievalResult:
-        return self._reads.of(plan.collection.id, lambda: self._retrieve.find(plan))
+        return self._reads.on_replica(plan.collection.id, lambda: self._retrieve.find(plan))
 
 
 def _side(retrieved: RetrievalResult) -> Side:

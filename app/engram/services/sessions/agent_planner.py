@@ -57,7 +57,7 @@ class AgentPlanner:
         if turn is None:
             return SessionStep(action=None, asked=asked, stop="no_gap", warnings=warnings)
         outcome = carry_out(play, turn, document, reading.insert, reading.update)
-        evidence = _found(state, play, outcome, tools)
+        evidence = _pool_sentences(state, play, outcome, tools)
         ordered = ranked_by_rules(state, asked, evidence)
         return SessionStep(
             action="skip" if turn.skips else turn.act,
@@ -173,7 +173,7 @@ def _turn(
     return rule_agent.insert_relevant(play, document, tools.language), [Fallback("acted-by-rules", detail)]
 
 
-def _found(state: SessionState, play: Play, outcome: TurnOutcome, tools: StepTools) -> list[PoolSentence]:
+def _pool_sentences(state: SessionState, play: Play, outcome: TurnOutcome, tools: StepTools) -> list[PoolSentence]:
     """The sentences that say the turn's facts and are not in the pool yet."""
     memory, before = outcome.play.memory, len(play.memory.sources)
     fresh = [int(source.key) for source in memory.sources[before:]]

@@ -100,7 +100,7 @@ class PoolPlanner:
         if state.rounds and gap is None:
             return SessionStep(action=None, stop="no_gap")
         text = state.question if gap is None else gap.text
-        queries = [_asked(state, tools, text, gap, known)]
+        queries = [_ask_gap(state, tools, text, gap, known)]
         sifted = SiftedSentences(*tools.curated(queries), [], [])
         known, bound = _bound(state, tools, known, queries)
         end = _end(state, tools, known, queries)
@@ -117,7 +117,7 @@ class PoolPlanner:
             if gap is None:
                 return SessionStep(action=None, stop="no_gap" if known.missing else "found")
         text = state.question if gap is None else gap.text
-        queries = [_asked(state, tools, text, gap, known)]
+        queries = [_ask_gap(state, tools, text, gap, known)]
         sifted = sift(state, tools, queries, text, gap)
         judged = self._judged(state, tools, llm, known, queries, sifted.found)
         step = _step(state, gap, queries, sifted, judged)
@@ -251,7 +251,9 @@ def _end(
     return "found" if answered else "not_found"
 
 
-def _asked(state: SessionState, tools: StepTools, text: str, gap: Gap | None, known: _PoolKnowledge) -> AskedQuery:
+def _ask_gap(
+    state: SessionState, tools: StepTools, text: str, gap: Gap | None, known: _PoolKnowledge
+) -> AskedQuery:
     """A query of a round: from the pool, into what the question asks beside it, for what binds its unknown."""
     pool = [sentence.sentence_id for sentence in state.pool]
     return tools.ask(text, pool=pool, lacking=_lacking(state), binds=_binds(state, tools, gap, known))
@@ -290,7 +292,7 @@ def _bound(
     state: SessionState, tools: StepTools, known: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> tuple[_PoolKnowledge, list[Binding]]:
     """Return the bindings of the sentences read so far; one triple leads to the next."""
-    binding_sentences = _told(tools, state, queries)
+    binding_sentences = _known_sentences(tools, state, queries)
     texts = {one.sentence_id: one.text for one in binding_sentences}
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
@@ -307,7 +309,7 @@ def _bound(
     return known, fresh
 
 
-def _told(tools: StepTools, state: SessionState, queries: Sequence[AskedQuery]) -> list[BindingSentence]:
+def _known_sentences(tools: StepTools, state: SessionState, queries: Sequence[AskedQuery]) -> list[BindingSentence]:
     """All sentences of the passages that the round read, and those of the pool."""
     read = {
         sentence.id: (sentence.text, passage.title)

@@ -63,7 +63,7 @@ class RoundJudge:
             vector = classifier.embedded(collection, question)
             with self._database.read() as reader:
                 cosine = session_pools.relevance(reader, collection, [one.sentence_id for one in pool], vector)
-        return classifier.told(collection, question, [one.text for one in pool], cosine)
+        return classifier.classify(collection, question, [one.text for one in pool], cosine)
 
     def _suffices(
         self,
@@ -110,12 +110,12 @@ def _teaches(state: SessionState, step: SessionStep, pool: Sequence[PoolSentence
     Where recall or chance had a say in what was found, or the caller brought some of it, the pool has evidence
     that its features know nothing of, as of a question that was judged a hundred times.
     """
-    before = all(_said(one).get("teaches", False) for one in state.rounds if one.episodes)
+    before = all(_classification(one).get("teaches", False) for one in state.rounds if one.episodes)
     brought = any(one.query is None for one in pool)
     return before and not brought and all(query.alone for query in step.asked)
 
 
-def _said(one: Round) -> Mapping[str, Any]:
+def _classification(one: Round) -> Mapping[str, Any]:
     said: Mapping[str, Any] = one.said.get("suffices", {})
     return said
 
@@ -133,7 +133,7 @@ def judged_rounds(state: SessionState) -> list[JudgedRound]:
 
 
 def _features(one: Round) -> tuple[float, ...]:
-    details = _said(one)
+    details = _classification(one)
     held = details.get("features", {})
     if not details.get("teaches") or set(held) != set(FEATURES):
         return ()

@@ -38,7 +38,7 @@ def ranked_by_rules(
     holder = {sentence.sentence_id: sentence.passage_id for sentence in (*state.pool, *evidence)}
     bound = [one for note in (*state.notes, *notes) if note.kind == "binding" for one in note.cites]
     binding = {holder[sentence] for sentence in bound if sentence in holder}
-    lists = [(text, scored) for one in state.rounds for text, scored in _shown(one.said)]
+    lists = [(text, scored) for one in state.rounds for text, scored in _read_passages(one.said)]
     lists += [(query.text, [(passage.id, passage.score) for passage in query.passages]) for query in queries]
     own: Sequence[tuple[int, float]] = next((scored for text, scored in lists if text == state.question), ())
     telling = {passage for one in state.rounds for passage in one.said.get("telling", ())}
@@ -80,7 +80,7 @@ def stops(
     return "sufficiency" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
 
 
-def _shown(details: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:
+def _read_passages(details: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:
     """The queries of a round that was made, each with what it showed."""
     return [
         (text, [(passage, score) for passage, score in scored])

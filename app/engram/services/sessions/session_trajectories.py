@@ -15,7 +15,7 @@ from engram.core.planning.session import PoolSentence
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_runner import load
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, said
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, thought_text
 from engram.services.sessions.tree_options import said_of
 from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredSentence
@@ -96,7 +96,7 @@ class TrajectoryService:
                 page = session_lists.stopped(reader, collection_id, after, PAGE)
                 states = [load(reader, collection_id, session) for session in page]
                 whole = [state for state in states if state is not None and state.stop_reason != "erased"]
-                found = [list(_of(reader, state)) for state in whole]
+                found = [list(_trajectories(reader, state)) for state in whole]
             for trajectories in found:
                 yield from trajectories
             if len(page) < PAGE:
@@ -104,7 +104,7 @@ class TrajectoryService:
             after = page[-1]
 
 
-def _of(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
+def _trajectories(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
     planner, inner = _planned(state)
     searched = _Searched(reader, state)
     if "tree" in inner:
@@ -212,7 +212,7 @@ def _paths(
                     memory,
                     seen_lines,
                     kept_lines,
-                    said(thought),
+                    thought_text(thought),
                 )
             )
         yield Trajectory(state.id, planner, state.question, node.id, steps, end.answer, end.rating)

@@ -66,7 +66,7 @@ class SessionProgress:
     rounds: Sequence[Round]
 
 
-def shown(reader: Reader, scope: Scope, state: SessionState) -> SessionView:
+def session_view(reader: Reader, scope: Scope, state: SessionState) -> SessionView:
     """The session as it can be read now."""
     collection = scope.collection
     stored = sessions.find(reader, collection.id, state.id)

@@ -381,14 +381,14 @@ def of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[C
     return [of_row(row) for row in rows]
 
 
-def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
+def holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -> list[Collection]:
     """The tenant's collections that hold a job, an answered query, a session or a verdict of this id, the oldest
     first.
 
     One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
     """
     if reader.distributed:
-        holders = reader.rows(f"SELECT collection_id FROM {_TABLES[what]} WHERE id = %(id)s", {"id": identity})
+        holders = reader.rows(f"SELECT collection_id FROM {_TABLES[resource]} WHERE id = %(id)s", {"id": identity})
         rows = reader.rows(
             f"""
             SELECT {COLUMNS} FROM collection
@@ -401,7 +401,8 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
         f"""
         SELECT {COLUMNS}
         FROM collection, LATERAL (
-            SELECT FROM {_TABLES[what]} held WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
+            SELECT FROM {_TABLES[resource]} held
+            WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
         ) AS held
         WHERE tenant = %(tenant)s AND {THERE}
         ORDER BY collection.id

@@ -57,8 +57,8 @@ def helped(engram: Engram, metadata: Iterable[Mapping[str, Any]], *, judge: str 
     """
     named: dict[tuple[str, str], set[str]] = {}
     for said in metadata:
-        found = said[KEY]
-        named.setdefault((found["collection"], found["query_id"]), set()).add(found["passage_id"])
+        source = said[KEY]
+        named.setdefault((source["collection"], source["query_id"]), set()).add(source["passage_id"])
     by = FeedbackIn() if judge is None else FeedbackIn(judge=judge)
     return [
         engram.feedback(

@@ -13,13 +13,15 @@ def main() -> None:
     options.add_argument("--url", default=os.environ.get("ENGRAM_URL", "http://127.0.0.1:8000"))
     options.add_argument("--collection", default=os.environ.get("ENGRAM_COLLECTION", "default"))
     options.add_argument("--http", metavar="PORT", type=int, help="serve streamable HTTP on this port")
-    said = options.parse_args()
+    arguments = options.parse_args()
     # A key on the command line would stand in every list of processes.
-    tools = server(AsyncEngram(said.url, collection=said.collection, key=os.environ.get("ENGRAM_ACCESS_KEY")))
-    if said.http is None:
+    tools = server(
+        AsyncEngram(arguments.url, collection=arguments.collection, key=os.environ.get("ENGRAM_ACCESS_KEY"))
+    )
+    if arguments.http is None:
         tools.run("stdio")
     else:
-        tools.run("streamable-http", port=said.http)
+        tools.run("streamable-http", port=arguments.http)
 
 
 if __name__ == "__main__":

@@ -66,11 +66,11 @@ class StoredText(TypedDict):
 
 def server(engram: AsyncEngram) -> MCPServer[None]:
     """The tools over a client, which stays the caller's to close: over HTTP it outlives one agent's session."""
-    made = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
+    mcp_server = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
     tools = AgentTools(engram)
     for tool in (tools.ask, tools.judge, tools.remember, tools.why):
-        made.tool()(_told(tool))
-    return made
+        mcp_server.tool()(_told(tool))
+    return mcp_server
 
 
 def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -128,15 +128,15 @@ class AgentTools:
     ) -> VerdictEffect:
         """Say which sentences of an answer helped, so that the memory learns. Judge only what you have checked."""
         if complete and not helped:
-            told = await self._engram.feedback(query_id, none_helped=True, rejected=[*(misled or [])], wait=True)
+            receipt = await self._engram.feedback(query_id, none_helped=True, rejected=[*(misled or [])], wait=True)
         else:
-            told = await self._engram.feedback(
+            receipt = await self._engram.feedback(
                 query_id, supporting=[*helped], rejected=[*(misled or [])], partial=not complete, wait=True
             )
-        changes = told.changes or []
+        changes = receipt.changes or []
         return {
-            "feedback_id": told.feedback_id,
-            "status": told.status,
+            "feedback_id": receipt.feedback_id,
+            "status": receipt.status,
             "changed": len(changes),
             "largest_gain": max((change.gain for change in changes), default=0.0),
         }
