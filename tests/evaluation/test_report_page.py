@@ -123,9 +123,9 @@ def test_what_flipped_verdicts_cost_by_hand(tmp_path: Path) -> None:
         (group, rule.name) for group in ("judged questions", "unjudged questions") for rule in RULES
     ]
     assert found[0].gains["recall@5"] == pytest.approx((0.4, 0.3))
-    assert found[0].kept("recall@5") == pytest.approx(0.75)
+    assert found[0].share_kept("recall@5") == pytest.approx(0.75)
     assert found[0].gains["ndcg@10"] == pytest.approx((0.2, 0.15))
-    assert found[1].kept("recall@5") is None
+    assert found[1].share_kept("recall@5") is None
     assert found[1].cells("recall@5") == ["+0.000", "-0.100", ""]
     write(tmp_path, "2wiki", "noise", noise_rows())
     assert cells(gather([tmp_path]), f"judged questions, {RULES[0].name}") == [["+0.400 / +0.300 / 75%"]]

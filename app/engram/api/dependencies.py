@@ -139,7 +139,7 @@ InCollection = Annotated[CollectionName, Query(alias="collection", description="
 
 
 def _in_query(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
-    return app.access.asked(collection, asker, need)
+    return app.access.lazily(collection, asker, need)
 
 
 Anywhere = Annotated[
@@ -169,7 +169,7 @@ class CollectionAccess:
         """Find the resource and its collection."""
         if self.collection is None:
             return ResourceAccess(identity, self.access.holding(finder, identity, self.asker, self.need))
-        return ResourceAccess(identity, self.access.asked(self.collection, self.asker, self.need))
+        return ResourceAccess(identity, self.access.lazily(self.collection, self.asker, self.need))
 
 
 async def _looking(app: App, asker: Asker, need: Need, collection: Anywhere = None) -> CollectionAccess:
@@ -202,7 +202,7 @@ async def opening_at(app: ApiServices, asker: Principal, need: str) -> Callable[
 
 
 def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
-    return app.access.asked(name, asker, need)
+    return app.access.lazily(name, asker, need)
 
 
 class BodyCollection(Protocol):
@@ -260,7 +260,7 @@ def posted(model: type[B]) -> Callable[..., PostedBody[B]]:
     """A dependency that reads the body, once, and resolves the collection that it names."""
 
     def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
-        return PostedBody(body, app.access.asked(body.collection, asker, need))
+        return PostedBody(body, app.access.lazily(body.collection, asker, need))
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
@@ -275,7 +275,7 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:
     async def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
         scope = app.access.remembered(body.collection, asker, need)
         if scope is None:
-            scope = await run_in_threadpool(app.access.asked, body.collection, asker, need)
+            scope = await run_in_threadpool(app.access.lazily, body.collection, asker, need)
         return PostedBody(body, scope)
 
     read.__annotations__["body"] = model

@@ -57,7 +57,7 @@ class Patience:
         self._since: float | None = None
         self._pause = POLL_SECONDS
 
-    def left(self) -> bool:
+    def has_time(self) -> bool:
         """Whether to wait on; counts from the first time that it is asked."""
         if self._since is None:
             self._since = time.monotonic()
@@ -184,7 +184,7 @@ class Client:
             try:
                 job = self.send("GET", f"/jobs/{job_id}", params={"collection": collection, "errors_limit": 10})
             except AwayError as error:
-                if not patience.left():
+                if not patience.has_time():
                     raise
                 if not missing:
                     away(error)

@@ -111,7 +111,7 @@ def _sent(client: Client, stream: io.BufferedIOBase, collection: str, label: str
             )
             raise typer.Exit(INTERRUPTED) from None
         except AwayError as error:
-            if not begun or not patience.left():
+            if not begun or not patience.has_time():
                 raise
             complain(f"{label}: {error.detail} Sending it again ...")
             patience.wait()

@@ -137,7 +137,7 @@ class GraphMemoryEnvironment:
         except ValueError as error:
             raise InvalidRequestError(f"turns: {error}.") from error
         self._answers, self._valid, self._ended, self._outcome = tuple(answers), True, False, None
-        return self._shown(), self._info(None)
+        return self._render(), self._info(None)
 
     def step(self, action_text: str) -> tuple[str, float, bool, bool, Info]:
         """Take one turn.
@@ -168,12 +168,12 @@ class GraphMemoryEnvironment:
         except FormatError as error:
             self._valid, self._outcome = False, None
             self._play = missed(play, str(error))
-            return self._given(None, str(error))
+            return self._apply_turn(None, str(error))
         self._outcome = carry_out(play, turn, self.document, self._insert, self._update)
         self._play = self._outcome.play
-        return self._given(turn)
+        return self._apply_turn(turn)
 
-    def _given(self, turn: AgentTurn | None, error: str | None = None) -> tuple[str, float, bool, bool, Info]:
+    def _apply_turn(self, turn: AgentTurn | None, error: str | None = None) -> tuple[str, float, bool, bool, Info]:
         play, info = self._playing(), self._info(turn, error)
         answered = self._outcome is not None and self._outcome.answer is not None
         truncated = not answered and play.turn > play.turns
@@ -191,7 +191,7 @@ class GraphMemoryEnvironment:
                 "exact": exact,
                 "cites": self._cited(),
             }
-        observation = "" if self._ended else self._shown()
+        observation = "" if self._ended else self._render()
         return observation, worth, answered, truncated, info | {"tokens": len(observation) // 4}
 
     def _info(self, turn: AgentTurn | None, error: str | None = None) -> Info:
@@ -217,7 +217,7 @@ class GraphMemoryEnvironment:
         sources = self._outcome.play.memory.sources
         return [texts[sources[number - 1].key] for number in dict.fromkeys(self._outcome.cites)]
 
-    def _shown(self) -> str:
+    def _render(self) -> str:
         return agent_prompts.shown(self.observation)
 
     def _playing(self) -> Play:

@@ -119,9 +119,9 @@ def expand(run: Run) -> list[Phase]:
     vectors = vectors_of(run)
     splits = {seed: split(dataset, pool, HALF, seed, vectors) for seed in options.seeds}
     reworded = [dataset.paraphrases[question.id] for question in pool if question.id in dataset.paraphrases]
-    asked = [*dataset.questions, *reworded]
+    all_questions = [*dataset.questions, *reworded]
     phases = []
-    by_base = {retriever: base(run, retriever, asked) for retriever in options.retrievers}
+    by_base = {retriever: base(run, retriever, all_questions) for retriever in options.retrievers}
     base_answers = {
         expand_table.arm(retriever): _base_words(run, retriever, pool) for retriever in options.retrievers
     }
@@ -139,7 +139,7 @@ def expand(run: Run) -> list[Phase]:
             for retriever, rows in by_base.items()
         }
         for method in methods:
-            learned = _learned(run, method, of_split.adapted, pool, asked, units[method], seed)
+            learned = _learned(run, method, of_split.adapted, pool, all_questions, units[method], seed)
             for retriever in options.retrievers:
                 found[expand_table.arm(retriever, method, expand_table.WIDENED)] = at_once[retriever, method]
             found |= learned

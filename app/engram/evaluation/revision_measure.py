@@ -178,19 +178,19 @@ def _stored_edges(statements: Sequence[StreamStatement], way: str) -> Mapping[tu
 
 
 def _measured(
-    held: Sequence[Sequence[Period]], kept: Mapping[tuple[str, str], Sequence[_Edge]], way: str
+    held: Sequence[Sequence[Period]], stored_edges: Mapping[tuple[str, str], Sequence[_Edge]], way: str
 ) -> tuple[float, float, float, float]:
     def now(subject: str, predicate: str) -> str | None:
-        edges = kept[subject, predicate]
+        edges = stored_edges[subject, predicate]
         standing = [edge for edge in edges if edge.end is None]
         return max(standing, key=lambda edge: edge.said).object if standing else None
 
     def then(subject: str, predicate: str, day: int) -> str | None:
-        edges = [e for e in kept[subject, predicate] if e.start <= day and (e.end is None or day < e.end)]
+        edges = [e for e in stored_edges[subject, predicate] if e.start <= day and (e.end is None or day < e.end)]
         return max(edges, key=lambda edge: (edge.start, edge.said)).object if edges else None
 
     def bridged(period: Period) -> bool:
-        return any(_agree(edge.object, period.object) for edge in kept[period.subject, period.predicate])
+        return any(_agree(edge.object, period.object) for edge in stored_edges[period.subject, period.predicate])
 
     return _shares(held, now, then, bridged)
 
@@ -210,7 +210,7 @@ def _ours(
             for predicate in sorted({p.predicate for periods in held for p in periods}):
                 services.predicates.declare(scope, predicate, True, graph)
 
-    def asked(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
+    def current_holder(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
         pattern = FactPattern(subject=subject, predicate=predicate, graph=graph, days=days, paths=1)
         rows = list(services.fact_search.search(scope, pattern).facts.values())
         return rows[0].object if rows else None
@@ -229,8 +229,8 @@ def _ours(
 
     return _shares(
         held,
-        lambda subject, predicate: asked(subject, predicate, None),
-        lambda subject, predicate, day: asked(subject, predicate, (day, day + 1)),
+        lambda subject, predicate: current_holder(subject, predicate, None),
+        lambda subject, predicate, day: current_holder(subject, predicate, (day, day + 1)),
         bridged,
     )
 

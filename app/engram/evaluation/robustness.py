@@ -23,14 +23,14 @@ class Robustness:
     group: str
     gains: dict[str, tuple[float, ...]]
 
-    def kept(self, metric: str) -> float | None:
+    def share_kept(self, metric: str) -> float | None:
         """The share of the honest verdicts' gain that is left under flipped ones; None if there was no gain."""
         honest, flipped = self.gains[metric][0], self.gains[metric][-1]
         return flipped / honest if honest >= LEAST_GAIN else None
 
     def cells(self, metric: str) -> list[str]:
         """Return the gains and the share as text."""
-        kept_share = self.kept(metric)
+        kept_share = self.share_kept(metric)
         return [*(f"{gain:+.3f}" for gain in self.gains[metric]), "" if kept_share is None else f"{kept_share:.0%}"]
 
 

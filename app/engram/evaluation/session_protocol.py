@@ -294,13 +294,13 @@ def _scored(
 ) -> QuestionScores:
     (row,) = score([QuestionResult(question, ranking, ms=ms)])
     passages_read = set(ranking if read is None else read)
-    found = {"read_all": float(question.relevant <= passages_read), "pool": float(len(pool))}
+    measures = {"read_all": float(question.relevant <= passages_read), "pool": float(len(pool))}
     if question.gold:
-        found["pool_recall"] = supporting_recall(question.gold, pool)
-        found["pool_precision"] = _precision(question.gold, pool)
+        measures["pool_recall"] = supporting_recall(question.gold, pool)
+        measures["pool_precision"] = _precision(question.gold, pool)
     if answer_text is not None and question.answers:
-        found |= marks(answer_text, question.answers) | {"answered": float(bool(answer_text))}
-    return replace(row, values=row.values | found | values)
+        measures |= marks(answer_text, question.answers) | {"answered": float(bool(answer_text))}
+    return replace(row, values=row.values | measures | values)
 
 
 def _precision(gold: Sequence[Gold], pool: Sequence[Gold]) -> float:

@@ -46,9 +46,9 @@ def _stream(run: Run, seed: int) -> list[Phase]:
     )
     arms = {f"memory {memory}": QueryArm(options.profile, memory, options.stop_rule) for memory in ("off", "read")}
     names = _parts(len(arriving))
-    found = [store.get(arm, name, 0, seed) for arm in arms for name in names]
-    if all(found):
-        return [phase for phase in found if phase]
+    arm_phases = [store.get(arm, name, 0, seed) for arm in arms for name in names]
+    if all(arm_phases):
+        return [phase for phase in arm_phases if phase]
     harness = harness_of(run, replace(FULL, frozen=frozenset(options.freeze)))
     harness.reset()
     step = run.begin(f"seed {seed}: stream", len(arriving))

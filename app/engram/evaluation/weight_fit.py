@@ -116,7 +116,7 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
     """
     none, size = no_preference(), len(FIRST_LOOK)
 
-    def looked(prior: RankingPrior, look: str) -> list[list[JudgedQuestion]]:
+    def judged_by_look(prior: RankingPrior, look: str) -> list[list[JudgedQuestion]]:
         return [
             judged(harness, dataset, prior, steps(f"{dataset.name}: {look} look", len(dataset.questions)))
             for harness, dataset in corpora
@@ -125,10 +125,10 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
     first = fit_prior(
         [
             [JudgedQuestion(one.features[:, :size], one.supported) for one in corpus]
-            for corpus in looked(none, "first")
+            for corpus in judged_by_look(none, "first")
         ]
     ).mean
-    return first, fit_prior(looked(replace(none, first=first), "second"))
+    return first, fit_prior(judged_by_look(replace(none, first=first), "second"))
 
 
 def fit_sufficiency(corpora: Corpora, first: NDArray[np.float64], ranking: Prior, steps: Steps) -> Prior:

@@ -124,11 +124,11 @@ EACH_ELSEWHERE = 16
 
 def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
     """Put limits around the routes."""
-    each = settings.principal_concurrency
-    if each is None:
-        each = 0 if settings.on_loopback else EACH_ELSEWHERE
+    limit = settings.principal_concurrency
+    if limit is None:
+        limit = 0 if settings.on_loopback else EACH_ELSEWHERE
     bounds = Bounds(
-        each, settings.max_concurrent_requests, settings.max_queued_requests, settings.queue_timeout_seconds
+        limit, settings.max_concurrent_requests, settings.max_queued_requests, settings.queue_timeout_seconds
     )
     app.add_middleware(Throttle, bounds=bounds, rates=rates)
 

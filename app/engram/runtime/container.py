@@ -603,13 +603,13 @@ class Application:
     def _warn_of_other_encoders(self) -> None:
         """Log the collections that this process cannot serve because another encoder made their vectors."""
         with self.database.read() as reader:
-            others = collections.of_other_encoders(reader, self.encoder.fingerprints, LOGGED_COLLECTIONS + 1)
-        if others:
+            differing = collections.of_other_encoders(reader, self.encoder.fingerprints, LOGGED_COLLECTIONS + 1)
+        if differing:
             log.warning(
                 "collections of other encoders: what embeds text for them is refused",
                 encoder=self.embedder.model,
-                collections=[f"{other.name} ({other.encoder_model})" for other in others[:LOGGED_COLLECTIONS]],
-                more=len(others) > LOGGED_COLLECTIONS,
+                collections=[f"{other.name} ({other.encoder_model})" for other in differing[:LOGGED_COLLECTIONS]],
+                more=len(differing) > LOGGED_COLLECTIONS,
             )
 
     def check_access(self) -> None:

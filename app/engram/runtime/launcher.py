@@ -145,10 +145,10 @@ class _Supervisor:
         if not settings.embedding_threads:
             shared["ENGRAM_EMBEDDING_THREADS"] = str(max(1, _cores() // count))
         if settings.metrics_port is None:
-            together = self._data_dir / "metrics"
-            shutil.rmtree(together, ignore_errors=True)
-            together.mkdir(parents=True)
-            shared["PROMETHEUS_MULTIPROC_DIR"] = str(together)
+            metrics_folder = self._data_dir / "metrics"
+            shutil.rmtree(metrics_folder, ignore_errors=True)
+            metrics_folder.mkdir(parents=True)
+            shared["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder)
         return [
             Child(f"API {number + 1}", command, self._metered(shared, number), keep_open=descriptors)
             for number in range(count)
@@ -281,9 +281,9 @@ class _Supervisor:
             say("Stopping ...")
         # The API first: a verdict that a request in hand waits for may be in the worker's hands.
         worker = [child for child in running if child.command is self._commands.worker]
-        others = [child for child in running if child not in worker]
+        remaining = [child for child in running if child not in worker]
         draining = self._settings.shutdown_delay_seconds + self._settings.shutdown_grace_seconds
-        for children, patience in (others, draining + STOP_MARGIN_SECONDS), (worker, STOP_PATIENCE_SECONDS):
+        for children, patience in (remaining, draining + STOP_MARGIN_SECONDS), (worker, STOP_PATIENCE_SECONDS):
             for child in children:
                 child.terminate()
             deadline = time.monotonic() + patience
@@ -313,7 +313,7 @@ def _require_free_port(host: str, port: int, stopping: Callable[[], bool]) -> No
 
 def _listening(host: str, port: int) -> list[socket.socket]:
     """Sockets that accept connections at every address of the host."""
-    found = []
+    addresses = []
     for family, kind, protocol, _, address in socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
@@ -329,8 +329,8 @@ def _listening(host: str, port: int) -> list[socket.socket]:
                 raise UnavailableError(f"Port {port} of {host} was taken meanwhile.") from error
             continue
         listening.listen(BACKLOG)
-        found.append(listening)
-    return found
+        addresses.append(listening)
+    return addresses
 
 
 def _bind_problem(host: str, port: int) -> int:

@@ -135,8 +135,8 @@ class Worker:
             by_collection.setdefault(wake[1], []).append(wake)
         self._left, done = [], list[Wake]()
         for collection_id, announced in sorted(by_collection.items()):
-            taken = self._app.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
-            (self._left if taken else done).extend(announced)
+            is_busy = self._app.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
+            (self._left if is_busy else done).extend(announced)
         if done:
             try:
                 self._app.stream.done(done)

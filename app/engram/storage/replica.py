@@ -113,7 +113,7 @@ class Replica:
             self._thread = threading.Thread(target=self._watch, name="replica", daemon=True)
             self._thread.start()
 
-    def seen(self) -> ReplicaPosition:
+    def last_position(self) -> ReplicaPosition:
         """Last known position, with its lag as of now."""
         lag = None if self._fresh_at is None else time.monotonic() - self._fresh_at
         if self._standing != "ok":
@@ -123,19 +123,19 @@ class Replica:
     @property
     def usable(self) -> bool:
         """Whether reads may go there."""
-        return self.seen().standing == "ok"
+        return self.last_position().standing == "ok"
 
     def look(self) -> ReplicaPosition:
         """Ask both servers."""
         with self._looking:
-            before = self.seen().standing
+            before = self.last_position().standing
             try:
                 self._standing = self._look()
             except exc.SQLAlchemyError as error:
                 self._standing = "unreachable"
                 if before != "unreachable":
                     log.warning("replica out of reach", error=str(error).splitlines()[0])
-            position = self.seen()
+            position = self.last_position()
         if position.standing != before:
             log.info("replica", standing=position.standing, before=before, lag_seconds=position.lag_seconds)
         return position

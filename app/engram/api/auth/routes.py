@@ -55,7 +55,7 @@ def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
 )
 def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> AccessKeyMade:
     """Make a key of the same tenant. It is shown in this answer and never again."""
-    return AccessKeyMade.from_new_key(app.access_keys.make(asker, body.wanted()))
+    return AccessKeyMade.from_new_key(app.access_keys.make(asker, body.to_request()))
 
 
 @router.get(

@@ -35,7 +35,7 @@ class AccessKeyIn(Model):
     )
     days: float | None = Field(default=None, gt=0, le=MAX_DAYS, strict=True, description="For how long it counts.")
 
-    def wanted(self) -> AccessKeyRequest:
+    def to_request(self) -> AccessKeyRequest:
         """Return the request as the service takes it."""
         return AccessKeyRequest(
             name=self.name,

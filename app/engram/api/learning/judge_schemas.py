@@ -112,7 +112,7 @@ class JudgeOut(BaseModel):
             applied=known.applied,
             parked=known.parked,
             revoked=known.revoked,
-            set=[NAMES[name] for name in known.settings.said()],
+            set=[NAMES[name] for name in known.settings.overrides()],
             constants=ConstantsOut.from_service(view.constants),
             standing=StandingOut.model_validate(view.standing),
         )

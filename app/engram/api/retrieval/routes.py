@@ -93,7 +93,7 @@ def _answer(app: ApiServices, asker: Principal, need: str, query: QueryIn) -> Qu
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.quotas.take(asker, "queries")
-    return _answered(app, PostedBody(query, app.access.asked(query.collection, asker, need)))
+    return _answered(app, PostedBody(query, app.access.lazily(query.collection, asker, need)))
 
 
 def _answered(app: ApiServices, sent: PostedBody[QueryIn]) -> QueryOut:

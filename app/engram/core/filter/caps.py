@@ -44,13 +44,13 @@ class GainBudget:
         """
         return GainBudget(day) if day > self.day else self
 
-    def left(self, judge: str) -> float:
+    def remaining(self, judge: str) -> float:
         """The share that this judge left so far."""
         return next((share for name, share in self.kept if name == judge), 1.0)
 
     def after(self, judge: str, gain: float) -> "GainBudget":
         """With one more verdict of the judge."""
-        share = self.left(judge) * (1.0 - gain)
+        share = self.remaining(judge) * (1.0 - gain)
         remaining = [of for of in self.kept if of[0] != judge]
         return GainBudget(self.day, tuple(sorted([*remaining, (judge, share)])) if remaining else ((judge, share),))
 
@@ -117,7 +117,7 @@ def allowed_gain(
             that goes against what others said.
     """
     cap = min(share, contested_share) if contested(statements, judge, target) else share
-    return most_gain(budget.left(judge), cap)
+    return most_gain(budget.remaining(judge), cap)
 
 
 def with_word(statements: Said, judge: str, target: int) -> Said:

@@ -81,7 +81,7 @@ class GainBudgets:
         """The last day of each of these states."""
         return [self._day_names[day] for day in self._days[states].tolist()]
 
-    def kept(self, states: Ids) -> list[dict[str, float]]:
+    def shares_left(self, states: Ids) -> list[dict[str, float]]:
         """Return for each state the share that each judge left on its day."""
         counts = self._slot_days == self._days[self._slot_states]
         found: list[dict[str, float]] = [{} for _ in range(len(self._days))]

@@ -56,7 +56,7 @@ class MemoryRows:
             self.vectors,
             self.perplexities.tolist(),
             self.update_counts.tolist(),
-            map(_pulled, self.days, self.kept),
+            map(_gain_budget, self.days, self.kept),
         )
 
 
@@ -101,10 +101,10 @@ class SupportRows:
             self.perplexities.tolist(),
             self.update_counts.tolist(),
             self.complete.tolist(),
-            map(_pulled, self.days, self.kept),
+            map(_gain_budget, self.days, self.kept),
             self.said,
         )
 
 
-def _pulled(day: str, stored: Kept) -> GainBudget:
+def _gain_budget(day: str, stored: Kept) -> GainBudget:
     return GainBudget(day, tuple(sorted(stored.items())))

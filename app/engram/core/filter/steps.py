@@ -220,7 +220,7 @@ class _OrderedWords:
         return GainBudgets(days, budgets, Verdicts(self.states, judges, on, caps[self.words]))
 
     @property
-    def moved(self) -> Ids:
+    def moved_states(self) -> Ids:
         """States that any word moves."""
         return np.unique(self.states)
 
@@ -288,7 +288,7 @@ def _memories(
         return after
 
     audit = _move(words, heard, pulls, perplexities, update)
-    moved_words = heard.moved
+    moved_words = heard.moved_states
     return MemoryRows(
         sentence_ids=memories.sentence_ids[moved_words],
         channels=memories.channels[moved_words],
@@ -296,7 +296,7 @@ def _memories(
         perplexities=perplexities[moved_words],
         update_counts=memories.update_counts[moved_words] + np.bincount(heard.states)[moved_words],
         days=pulls.days(moved_words),
-        kept=pulls.kept(moved_words),
+        kept=pulls.shares_left(moved_words),
     ), audit
 
 
@@ -354,7 +354,7 @@ def _supports(
     complete[states] = np.array([saying.event.complete for saying in words.sayings], dtype=np.bool_)[words.at[own]]
     questions = np.append(supports.question_ids, _ids(question for question, _ in prior_statements.new))
     sentences = np.append(supports.sentence_ids, _ids(sentence for _, sentence in prior_statements.new))
-    moved_words = ordered.moved
+    moved_words = ordered.moved_states
     moved_words = moved_words[np.lexsort((sentences[moved_words], questions[moved_words]))]
     return SupportRows(
         question_ids=questions[moved_words],
@@ -365,7 +365,7 @@ def _supports(
         + np.bincount(states)[moved_words],
         complete=complete[moved_words],
         days=pulls.days(moved_words),
-        kept=pulls.kept(moved_words),
+        kept=pulls.shares_left(moved_words),
         said=[prior_statements.said[state] for state in moved_words.tolist()],
     ), audit
 

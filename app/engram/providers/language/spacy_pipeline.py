@@ -99,8 +99,8 @@ class SpacyLanguage:
         for start in range(0, len(passages), _BATCH):
             batch = passages[start : start + _BATCH]
             split = [self._units(passage) for passage in batch]
-            found = iter(self._sentences([unit for units in split for unit in units]))
-            read = [[sentence for _ in units for sentence in next(found)] for units in split]
+            analysed = iter(self._sentences([unit for units in split for unit in units]))
+            read = [[sentence for _ in units for sentence in next(analysed)] for units in split]
             analyses += passages_of(
                 batch,
                 [[text for text, _ in sentences] for sentences in read],

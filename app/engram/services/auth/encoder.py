@@ -41,7 +41,7 @@ class Encoder:
         Raises:
             EmbeddingSpaceMismatchError: they are of another one.
         """
-        self._of(
+        self._embedder_of(
             collection.encoder, f"Collection {collection.name!r} holds vectors of {_named(collection.encoder)}"
         )
 
@@ -60,7 +60,7 @@ class Encoder:
         Raises:
             EmbeddingSpaceMismatchError: this process does not run it.
         """
-        return self._of(encoder, f"Vectors of {_named(encoder)} are wanted").embed(texts)
+        return self._embedder_of(encoder, f"Vectors of {_named(encoder)} are wanted").embed(texts)
 
     def another(self, collection: Collection, model: str | None = None) -> EncoderId:
         """The encoder called ``model``; None: that of this process that the collection is not of.
@@ -77,7 +77,7 @@ class Encoder:
             "or have it run another beside (ENGRAM_SECONDARY_EMBEDDING_MODEL)."
         )
 
-    def _of(self, encoder: EncoderId, purpose: str) -> Embedder:
+    def _embedder_of(self, encoder: EncoderId, purpose: str) -> Embedder:
         embedder = self._all.get(encoder.fingerprint)
         if embedder is None:
             raise EmbeddingSpaceMismatchError(

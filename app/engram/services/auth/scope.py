@@ -174,7 +174,7 @@ class AccessService:
         self._remembered[principal, name] = scope
         return scope
 
-    def asked(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
+    def lazily(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
         """Return a scope as ``scope`` does; a missing collection raises once it is looked at.
 
         For requests: what is wrong with one comes before what it names is missing.

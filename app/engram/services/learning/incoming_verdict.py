@@ -154,7 +154,7 @@ def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
     spared = {*helpful, *(names.twins[one][0] for one in supports if one in names.twins)}
-    supports = sorted({same for one in supports for same in _shown(one, names)})
+    supports = sorted({same for one in supports for same in _in_shown_passage(one, names)})
     rejects = _rejected(rejects, supports, names)
     missed = [one for one in missed if one in supports]
     return LoggedVerdict(
@@ -175,7 +175,7 @@ def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     )
 
 
-def _shown(sentence: int, names: ResolvedNames) -> Sequence[int]:
+def _in_shown_passage(sentence: int, names: ResolvedNames) -> Sequence[int]:
     """Return the same sentence in the shown passage; itself where that passage does not have it."""
     _, same = names.twins.get(sentence, (0, ()))
     return same or (sentence,)
@@ -185,7 +185,7 @@ def _rejected(rejects: Mapping[int, float], supports: Sequence[int], names: Reso
     """The rejected sentences as the passages that were shown have them, without those that are supported there."""
     shown: dict[int, float] = {}
     for sentence, examined in rejects.items():
-        for same in _shown(sentence, names):
+        for same in _in_shown_passage(sentence, names):
             if same not in supports:
                 shown[same] = max(examined, shown.get(same, 0.0))
     return dict(sorted(shown.items()))

@@ -71,13 +71,13 @@ class JudgesService:
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
                 raise collections.gone_error(target.name)
-            if settings.said():
+            if settings.overrides():
                 judges.put(writer, target.id, judge, settings)
             else:
                 judges.delete(writer, target.id, judge)
             known = judges.known(writer, target.id, judge)
             agreed = _standings(writer, target.id, [known])
-        log.info("judge set", collection=target.name, judge=judge, **settings.said())
+        log.info("judge set", collection=target.name, judge=judge, **settings.overrides())
         return JudgeView(known, self._noise.by(known.settings), agreed[judge])
 
 

@@ -267,12 +267,12 @@ def _known(arriving: _Arriving) -> NewVerdictEvent | None:
 
 
 def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
-    given = arriving.verdict
-    scope = given.scope
-    judge, trusted = scope.judge(given.judge)
+    incoming = arriving.verdict
+    scope = incoming.scope
+    judge, trusted = scope.judge(incoming.judge)
     return NewVerdictEvent(
         scope.collection.id,
-        given.query_id,
+        incoming.query_id,
         arriving.key,
         arriving.hash(),
         judge,

@@ -37,7 +37,7 @@ class ExploredAnswer:
     withheld: bool = False
     duplicates: frozenset[int] = frozenset()
 
-    def shown(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
+    def with_exploration(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
         """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
         nearest = self.passages.get(passage)
         if nearest is None:

@@ -39,7 +39,7 @@ def answer(result: RetrievalResult) -> Answer:
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
-            result.explored.shown(
+            result.explored.with_exploration(
                 passage,
                 _passage(
                     result.passages[passage],

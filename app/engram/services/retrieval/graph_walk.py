@@ -183,14 +183,14 @@ def _loaded_hop(stored: Mapping[str, Any]) -> WalkHop:
     }
     candidates = Candidates(**columns)
     scores = np.array(stored["scores"], dtype=np.float64)
-    found = [SelectedSentence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
+    selected = [SelectedSentence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
     return WalkHop(
         start=_loaded_frontier(stored["start"]),
         candidates=candidates,
         scores=scores,
         order=propagation.strongest(scores, candidates.sentence_ids, len(candidates)),
         selected=stored["selected"],
-        evidence={evidence.sentence_id: evidence for evidence in found},
+        evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
         published=None if (said := stored.get("published")) is None else PoolVerdict(**said),

@@ -85,7 +85,7 @@ class PassageKeyCache:
 
         @cache  # a walk that may end after each hop is ranked after each
         def nearest(count: int) -> Sequence[int] | None:
-            cached = None if now is None or not self._serves(focus) else self._asked(reader, focus, now)
+            cached = None if now is None or not self._serves(focus) else self._cached(reader, focus, now)
             if cached is None or cached.ids is None or cached.keys is None:
                 return None
             vector = focus.vector if focus.key_vector is None else focus.key_vector
@@ -101,7 +101,7 @@ class PassageKeyCache:
         searched = "passage" not in collection.indexed and collection.passage_count >= LEAST_PASSAGES
         return searched and not focus.metadata and size <= min(self._most, MOST_BYTES)
 
-    def _asked(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
+    def _cached(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
         """Return the cached keys of this version, read now if they were asked for often enough."""
         cache_key = focus.collection.id, focus.evolved
         version = now.base_keys, now.evolved_keys if focus.evolved else None

@@ -144,7 +144,7 @@ class RetrieveService:
                 if moved_collection is None and walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk, known)
                     if walk.stop_reason is not None:
-                        yield reader, self._found(reader, plan, aligned, walk, ranking, known, began)
+                        yield reader, self._retrieve(reader, plan, aligned, walk, ranking, known, began)
                         return
             if (
                 moved_collection is not None
@@ -207,7 +207,7 @@ class RetrieveService:
             prior = self._priors.of_kind(plan.collection.corpus_kind)
             return rank(reader, plan, walk, prior, depth(plan), known)
 
-    def _found(
+    def _retrieve(
         self,
         reader: Reader,
         plan: QueryPlan,

@@ -83,7 +83,7 @@ class Findings:
         if len(self.kept) < self.most:
             self.kept.append(RowDifference(table, row, reason))
 
-    def seen(self, table: str, *values: object) -> None:
+    def add(self, table: str, *values: object) -> None:
         """Count a stored row into the table's checksum."""
         self.rows[table] += 1
         self.digests[table].update(b"".join(map(packed, values)))

@@ -235,7 +235,7 @@ class AnswerReading:
             ],
             "hops": [self._hop(hop) for hop in trace["hops"]],
             "passages": None if explained is None else list(self._explained(explained)),
-            "sufficiency": enough and enough | {"influences": self._asked(enough["influences"])},
+            "sufficiency": enough and enough | {"influences": self._with_questions(enough["influences"])},
         }
 
     def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
@@ -269,7 +269,7 @@ class AnswerReading:
                     "passage_id": self._passages[sentence.passage_id].external_id,
                     "text": sentence.text,
                     "activated_by": [names[entity] for entity in row["activated_by"] if entity in names],
-                    "influences": self._asked(row["influences"]),
+                    "influences": self._with_questions(row["influences"]),
                 }
                 for row in self._standing(hop["sentences"])
                 for sentence in (self._sentences[row["sentence_id"]],)
@@ -285,7 +285,7 @@ class AnswerReading:
                 explained["features"] = {
                     name: {"value": value, "weight": weight} for name, (value, weight) in row["features"].items()
                 }
-                explained["influences"] = self._asked(row["influences"])
+                explained["influences"] = self._with_questions(row["influences"])
                 if explained["key"] is not None:
                     explained["key"] = explained["key"] | {"units": list(self._brought(explained["key"]["units"]))}
                 yield explained
@@ -294,9 +294,9 @@ class AnswerReading:
         for row in rows:
             if row["unit_id"] in self._units:
                 method, text = self._units[row["unit_id"]]
-                yield {**row, "method": method, "text": text, "events": self._asked(row["events"])}
+                yield {**row, "method": method, "text": text, "events": self._with_questions(row["events"])}
 
-    def _asked(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def _with_questions(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The causes, each with the question that its verdict is on."""
         judged = self._judged
         return [{**cause, "question": judged[cause["event_id"]]} for cause in causes if cause["event_id"] in judged]

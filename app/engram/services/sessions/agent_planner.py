@@ -136,7 +136,7 @@ def _documents(
     if "documents" in state.plan_state:
         return [], list(state.plan_state["documents"])
     if options.documents:
-        return [], tools.given(options.documents)
+        return [], tools.readable_ids(options.documents)
     asked_query = tools.ask(state.question)
     return [asked_query], [passage.id for passage in asked_query.passages]
 

@@ -45,7 +45,7 @@ class RoundJudge:
         if self._classifier().reads and rule not in ("published", "sufficiency"):
             return step
         pool = [*state.pool, *step.found]
-        verdict = self._told(scope.collection, state.question, pool)
+        verdict = self._classify(scope.collection, state.question, pool)
         step = replace(step, said={**step.said, "published": asdict(verdict)})
         if step.asked and self._priors().of_kind(scope.collection.corpus_kind).rounds is not None:
             step = replace(step, said={**step.said, "suffices": self._suffices(scope, state, step, verdict, pool)})
@@ -55,7 +55,7 @@ class RoundJudge:
         later = rule == "sufficiency" and bool(state.rounds) and "suffices" in step.said
         return _stopped(state, step, step.said["suffices"]["probability"], "sufficiency") if later else step
 
-    def _told(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
+    def _classify(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
         """Classify the pool, with cosines of the sentences' stored vectors."""
         classifier = self._classifier()
         cosine = None

@@ -240,6 +240,6 @@ def _units(state: SessionState, parts: Sequence[_Query]) -> list[Expansion]:
     One with a name that some passage gave would keep it after that passage is deleted.
     """
     own = content_words(state.question)
-    said = [str(one.said["part"]) for one in state.rounds if one.said.get("part")]
-    texts = dict.fromkeys([*said, *(query.text for query in parts)])
+    part_texts = [str(one.said["part"]) for one in state.rounds if one.said.get("part")]
+    texts = dict.fromkeys([*part_texts, *(query.text for query in parts)])
     return [Expansion("decomposition", text) for text in texts if content_words(text) <= own][:MOST_PARTS]

@@ -210,7 +210,7 @@ class StepTools:
         self.meter.room()
         most = top_k or self._state.asked.top_k
         answer = self._serving.query(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
-        passages_shown = self._found(answer)
+        passages_shown = self._found_passages(answer)
         if binds is not None:
             passages_shown = [replace(passage, binds=binds(passage)) for passage in passages_shown]
             passages_shown = sorted(passages_shown, key=lambda passage: -passage.binds)[:most]
@@ -231,7 +231,7 @@ class StepTools:
             by_id = passages.sentences_by_id(reader, self.scope.collection.id, ids)
         return [by_id[one] for one in ids if one in by_id]
 
-    def given(self, external_ids: Sequence[str]) -> list[int]:
+    def readable_ids(self, external_ids: Sequence[str]) -> list[int]:
         """Return the internal ids of existing passages that may be read, in the order given."""
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external_ids)
@@ -334,7 +334,7 @@ class StepTools:
         )
         return query if request.arm is None else replace(query, **request.arm)
 
-    def _found(self, answer: Answer) -> list[FoundPassage]:
+    def _found_passages(self, answer: Answer) -> list[FoundPassage]:
         external = [hit.passage_id for hit in answer.passages]
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external)

@@ -96,8 +96,8 @@ class TrajectoryService:
                 page = session_lists.stopped(reader, collection_id, after, PAGE)
                 states = [load(reader, collection_id, session) for session in page]
                 whole = [state for state in states if state is not None and state.stop_reason != "erased"]
-                found = [list(_trajectories(reader, state)) for state in whole]
-            for trajectories in found:
+                per_session = [list(_trajectories(reader, state)) for state in whole]
+            for trajectories in per_session:
                 yield from trajectories
             if len(page) < PAGE:
                 return
@@ -142,7 +142,7 @@ class _Searched:
         for sentence in passages.sentences_of(reader, state.collection_id, sorted(passage_ids)):
             self._sentences.setdefault(sentence.passage_id, []).append(sentence)
 
-    def seen(self, queries: Sequence[str], passage: int | None = None) -> list[SentenceLine]:
+    def lines(self, queries: Sequence[str], passage: int | None = None) -> list[SentenceLine]:
         """Sentences of the passages that queries showed, each once; of this passage alone, if one went by."""
         passage_ids = dict.fromkeys(found for text in queries for found in self._of_query.get(text, ()))
         if passage is not None:
@@ -169,7 +169,7 @@ def _chain(state: SessionState, searched: _Searched) -> list[TrajectoryStep]:
         answer = str(one.said.get("answer") or "")
         before = [searched.line(line) for line in state.pool if line.round < one.number]
         kept_lines = [searched.line(line) for line in state.pool if line.round == one.number]
-        seen_lines = searched.seen(queries, one.said.get("passage"))
+        seen_lines = searched.lines(queries, one.said.get("passage"))
         turn = (one.said.get("observation"), one.said.get("reply"))
         steps.append(
             TrajectoryStep(
@@ -194,7 +194,14 @@ def _paths(
             continue
         steps = [
             TrajectoryStep(
-                "ask", state.question, [state.question], [], [], searched.seen([state.question]), first, ""
+                "ask",
+                state.question,
+                [state.question],
+                [],
+                [],
+                searched.lines([state.question]),
+                first,
+                "",
             )
         ]
         for at in tree_search.path(tree, node.id)[1:-1]:
@@ -202,7 +209,7 @@ def _paths(
             kept_lines = [searched.line(pool[one]) for one in thought.kept if one in pool]
             memory = [*steps[-1].memory, *steps[-1].kept]
             notes = [*steps[-1].notes, *([steps[-1].answer] if steps[-1].answer else [])]
-            seen_lines = searched.seen(thought.searched)
+            seen_lines = searched.lines(thought.searched)
             steps.append(
                 TrajectoryStep(
                     thought.did,

@@ -26,14 +26,14 @@ class JudgeSettings:
     comparisons: int | None = None
     trusted: bool | None = None
 
-    def said(self) -> dict[str, Any]:
+    def overrides(self) -> dict[str, Any]:
         """Return the settings that differ from the default."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
     def own(self) -> dict[str, Any]:
         """Return the judge's own constants for applying its verdicts."""
-        return {name: value for name, value in self.said().items() if name != "trusted"}
+        return {name: value for name, value in self.overrides().items() if name != "trusted"}
 
 
 _COLUMNS = """
