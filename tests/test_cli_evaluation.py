@@ -1,23 +1,18 @@
 """Commands that measure, and that fit the ranking weights: data sets and priors as files."""
 
 import json
-import re
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engram import sample
-from engram.cli import local_engine
 from engram.config.settings import Settings
-from engram.context.errors import ConfigurationError
 from engram.core.ranking.passage_scores import FEATURES
 from engram.providers.ranking_prior import load_priors
 from engram.runtime.container import Application
 from tests.support.command import NOWHERE, Cli
-from tests.support.forks import ROOT
 
 
 @pytest.fixture
@@ -204,18 +199,3 @@ def test_nothing_can_be_fitted_to_questions_that_compare_nothing(cli: Cli, colle
     assert last.startswith("engram: No ranking weights can be fitted")
     assert "Traceback" not in done.stderr
     assert not (cli.folder / "prior.json").exists()
-
-
-def test_what_evaluation_imports_is_missed_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    local_engine.require_evaluation_packages()
-    monkeypatch.setattr(local_engine, "EVALUATION_PACKAGES", ("json", "no_such_package"))
-    with pytest.raises(
-        ConfigurationError, match=r"needs no_such_package\. .* -m pip install 'engram\[evaluation\]'"
-    ):
-        local_engine.require_evaluation_packages()
-
-
-def test_what_evaluation_imports_is_what_its_extra_installs() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extra = [re.split(r"[<>=]", line)[0] for line in project["optional-dependencies"]["evaluation"]]
-    assert [name.replace("_", "-") for name in local_engine.EVALUATION_PACKAGES] == extra

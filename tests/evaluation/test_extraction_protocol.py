@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.evaluation.dataset import Dataset, load
-from engram.evaluation.dataset_files import DatasetError
-from engram.evaluation.extraction_protocol import (
+from engram.runtime.container import Application
+from engram_evaluation.dataset import Dataset, load
+from engram_evaluation.dataset_files import DatasetError
+from engram_evaluation.extraction_protocol import (
     compression,
     functional,
     gold_facts,
@@ -20,8 +21,7 @@ from engram.evaluation.extraction_protocol import (
     same_name,
     same_object,
 )
-from engram.evaluation.run_options import Options
-from engram.runtime.container import Application
+from engram_evaluation.run_options import Options
 from tests.support.command import NOWHERE, Cli
 
 PASSAGES = {

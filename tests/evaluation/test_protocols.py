@@ -12,18 +12,18 @@ import pytest
 from rich.console import Console
 
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
-from engram.evaluation.dataset import Dataset, Gold, Question, load
-from engram.evaluation.expected import Expected, Figure, published
-from engram.evaluation.harness import Harness, open_harness
-from engram.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
-from engram.evaluation.run_options import Options
-from engram.evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
-from engram.evaluation.weight_fit import fit_kinds
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED
 from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence
+from engram_evaluation.dataset import Dataset, Gold, Question, load
+from engram_evaluation.expected import Expected, Figure, published
+from engram_evaluation.harness import Harness, open_harness
+from engram_evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
+from engram_evaluation.run_options import Options
+from engram_evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
+from engram_evaluation.weight_fit import fit_kinds
 from tests.evaluation.conftest import FULL, Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.scopes import ANYWHERE

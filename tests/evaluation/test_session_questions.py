@@ -11,10 +11,14 @@ from typing import get_args
 import pytest
 
 from engram.core.planning.session import Budget
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.dataset_files import DatasetError
-from engram.evaluation.harness import open_harness
-from engram.evaluation.session_questions import (
+from engram.runtime.container import Application
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.dataset_files import DatasetError
+from engram_evaluation.harness import open_harness
+from engram_evaluation.session_questions import (
     FOLDER,
     HALVES,
     PARTS,
@@ -27,10 +31,6 @@ from engram.evaluation.session_questions import (
     load_questions,
     summaries,
 )
-from engram.runtime.container import Application
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
-from engram.services.sessions.session_views import SessionView
 from tests.support.command import Cli
 
 SETS = Path(__file__).parents[2] / "evaluation_sets"

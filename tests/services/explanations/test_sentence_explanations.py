@@ -6,12 +6,12 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from engram.cli.evaluate_command import varied
-from engram.evaluation.learning_variations import Variation
 from engram.runtime.container import Application, Servers
 from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import as_asked
+from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.learning_variations import Variation
 from tests.support.state import given_episode, judge, sentences
 
 BORN = "Marie Curie was born in Warsaw in 1867."
