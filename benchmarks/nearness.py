@@ -1,4 +1,6 @@
-"""How near an encoder puts questions of different things: what ``ENGRAM_RECALL_GATE`` has to keep out.
+"""Measure how similar an encoder makes questions of different things.
+
+``ENGRAM_QUESTION_MEMORY_THRESHOLD`` has to lie above that similarity.
 
     export ENGRAM_EMBEDDING_MODEL=...       # the default one without
     python benchmarks/nearness.py DATASET_DIR [--gates 0.6 0.7 0.75 0.8]

@@ -1,4 +1,4 @@
-"""What the image installs, as a CycloneDX 1.6 document: every package of the lock file with the hash of each file.
+"""CycloneDX 1.6 document of the image: every package of the lock file with the hash of each file.
 
     python deploy/sbom.py             writes sbom.json
     python deploy/sbom.py --check     exits with 1 if it is not in step with requirements.lock and weights.txt

@@ -28,6 +28,7 @@ PLACES = {
     "deploy/kubernetes/migrate.yaml": IMAGE,
     "deploy/kubernetes/worker.yaml": IMAGE,
     "docker-compose.yml": IMAGE,
+    "evaluation/pyproject.toml": PYTHON,
     "integrations/haystack/pyproject.toml": PYTHON,
     "integrations/langchain/pyproject.toml": PYTHON,
     "integrations/llamaindex/pyproject.toml": PYTHON,

@@ -147,7 +147,7 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     asked = cli("query", QUESTION, "-c", curie, "--top-k", "2", "--trace")
     assert asked.returncode == 0, asked.stderr
     first, *rest = asked.stdout.splitlines()
-    query_id = re.fullmatch(r"query (\S+): \d hops?, \w+, enough \d+%", first)[1]  # type: ignore[index]
+    query_id = re.fullmatch(r"query (\S+): \d hops?, \w+, sufficiency \d+%", first)[1]  # type: ignore[index]
     sentence = next(line for line in rest if "Marie Curie was born in Warsaw in 1867." in line)
     identity = re.match(r"\s+\[(\d+)\] ", sentence)[1]  # type: ignore[index]
     assert any(line.startswith("hop 1: ") for line in rest)
@@ -221,29 +221,40 @@ def test_refusals_to_widen_are_one_line(cli: Cli, curie: str) -> None:
 
 
 def test_a_collection_is_rekeyed(cli: Cli, curie: str, http: TestClient) -> None:
-    done = cli("rekey", curie, "--key-building", "title")
+    done = cli("collection", "rekey", "-c", curie, "--key-building", "title")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{curie}: keys are made of title, 5 updated, 0 unchanged\n"
     assert "5/5" in done.stderr  # the progress bar at its end
     assert http.get(f"/collections/{curie}").json()["key_building"] == "title"
 
-    again = cli("rekey", curie, "--key-building", "title", "--key", "again")
+    again = cli("collection", "rekey", "-c", curie, "--key-building", "title", "--key", "again")
     assert again.stdout == f"{curie}: keys are made of title, 0 updated, 5 unchanged\n"
-    assert "used before" in cli.fails("rekey", curie, "--key-building", "full", "--key", "again")
-    assert "Invalid request: body.key_building" in cli.fails("rekey", curie, "--key-building", "titles")
-    assert "no collection 'nowhere'" in cli.fails("rekey", "nowhere", "--key-building", "title")
-    assert "Invalid request: path.name" in cli.fails("rekey", "a b", "--key-building", "title")
-    assert "cannot be sent" in cli.fails("rekey", curie, "--key-building", "title", "--key", "schlüssel")
+    assert "used before" in cli.fails(
+        "collection", "rekey", "-c", curie, "--key-building", "full", "--key", "again"
+    )
+    assert "Invalid request: body.key_building" in cli.fails(
+        "collection", "rekey", "-c", curie, "--key-building", "titles"
+    )
+    assert "no collection 'nowhere'" in cli.fails("collection", "rekey", "-c", "nowhere", "--key-building", "title")
+    assert "Invalid request: path.name" in cli.fails("collection", "rekey", "-c", "a b", "--key-building", "title")
+    assert "cannot be sent" in cli.fails(
+        "collection", "rekey", "-c", curie, "--key-building", "title", "--key", "schlüssel"
+    )
 
 
 def test_a_collection_is_reembedded(cli: Cli, curie: str) -> None:
-    assert "runs all-MiniLM-L6-v2" in cli.fails("reembed", curie)
-    assert "--drop and --model do not go together" in cli.fails("reembed", curie, "--drop", "--model", "x")
-    assert "no collection 'nowhere'" in cli.fails("reembed", "nowhere", "--drop")
-    done = cli("reembed", curie, "--model", "all-MiniLM-L6-v2")  # which it is of already
+    assert "runs all-MiniLM-L6-v2" in cli.fails("collection", "reembed", "-c", curie)
+    assert "--drop and --model do not go together" in cli.fails(
+        "collection", "reembed", "-c", curie, "--drop", "--model", "x"
+    )
+    assert "no collection 'nowhere'" in cli.fails("collection", "reembed", "-c", "nowhere", "--drop")
+    done = cli("collection", "reembed", "-c", curie, "--model", "all-MiniLM-L6-v2")  # which it is of already
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{curie}: all-MiniLM-L6-v2 serves, 0 vectors\n"
-    assert cli("reembed", curie, "--drop").stdout == f"{curie}: 0 vectors that did not serve are gone\n"
+    assert (
+        cli("collection", "reembed", "-c", curie, "--drop").stdout
+        == f"{curie}: 0 vectors that did not serve are gone\n"
+    )
 
 
 def test_refusals_of_the_service_are_one_line(cli: Cli, curie: str) -> None:

@@ -10,15 +10,26 @@ from tests.support.command import Cli
 
 
 def test_a_key_is_made_used_followed_and_revoked(cli: Cli, env: dict[str, str], curie: str) -> None:
-    made = cli("keygen", "Shop", "--scope", f"{curie}:read", "--scope", f"{curie}:admin", "--days", "30", **env)
+    made = cli(
+        "access",
+        "create-key",
+        "Shop",
+        "--scope",
+        f"{curie}:read",
+        "--scope",
+        f"{curie}:admin",
+        "--days",
+        "30",
+        **env,
+    )
     key = made.stdout.strip()
     assert (made.returncode, is_key(key)) == (0, True), made.stderr
     assert key not in made.stderr
     assert "shop" in made.stderr
-    assert cli("judges", "-c", curie, ENGRAM_ACCESS_KEY=key).stdout == f"{curie}: no judges\n"
+    assert cli("judges", "list", "-c", curie, ENGRAM_ACCESS_KEY=key).stdout == f"{curie}: no judges\n"
     wrong = key[:-1] + ("a" if key[-1] != "a" else "b")
-    assert "Unauthorized" in cli.fails("judges", "-c", curie, ENGRAM_ACCESS_KEY=wrong)
-    assert "no collection" in cli.fails("judges", "-c", "elsewhere", ENGRAM_ACCESS_KEY=key)
+    assert "Unauthorized" in cli.fails("judges", "list", "-c", curie, ENGRAM_ACCESS_KEY=wrong)
+    assert "no collection" in cli.fails("judges", "list", "-c", "elsewhere", ENGRAM_ACCESS_KEY=key)
 
     listed = json.loads(cli("access", "list", "--json", "--limit", "1000", **env).stdout)["keys"]
     (own,) = [row for row in listed if row["hint"] == key[-4:] and row["name"] == "shop"]
@@ -28,8 +39,8 @@ def test_a_key_is_made_used_followed_and_revoked(cli: Cli, env: dict[str, str], 
     assert cli("access", "revoke", str(followed["id"]), **env).stdout == f"key {followed['id']} of shop: revoked\n"
     assert "revoked" in cli("access", "list", "--after", str(own["id"] - 1), **env).stdout
     assert f"no access key {2**40}" in cli.fails("access", "revoke", str(2**40), **env)
-    assert "'write' is no scope" in cli.fails("keygen", "x", "--scope", "write", **env)
-    assert "a name is made of" in cli.fails("keygen", "ключ", **env)
+    assert "'write' is no scope" in cli.fails("access", "create-key", "x", "--scope", "write", **env)
+    assert "a name is made of" in cli.fails("access", "create-key", "ключ", **env)
 
 
 def test_tenants_have_quotas(cli: Cli, env: dict[str, str], collection: str) -> None:

@@ -33,7 +33,7 @@ def test_rounds_are_shown_as_they_come(cli: Cli, application: Application, curie
     worker.join()
     lines = said.splitlines()
     assert lines[0] == f"round 1: {CHAIN}"
-    assert lines[1].startswith("     3 sentences, enough 0.")
+    assert lines[1].startswith("     3 sentences, sufficiency 0.")
     assert lines[2] == "round 2: into which sea does the river that Warsaw lies on flow"
     assert any(line.startswith("session ") and ", 2 rounds, 3 passages, " in line for line in lines)
     assert any(line.startswith("  the birthplace of Marie Curie: Warsaw  [") for line in lines)
@@ -54,12 +54,12 @@ def test_it_gives_the_session_as_json(cli: Cli, application: Application, curie:
     asked.append(True)
     worker.join()
     assert (session["question"], session["cost"]["rounds"]) == (CHAIN, 1)
-    listed = cli("sessions", "-c", curie, "--limit", "1").stdout.splitlines()
+    listed = cli("session", "list", "-c", curie, "--limit", "1").stdout.splitlines()
     assert listed[0].split()[:3] == ["session", "planner", "status"]
     assert listed[1].startswith(session["session_id"])
     assert listed[1].endswith(CHAIN)
-    assert listed[2] == f"more: engram sessions -c {curie} --before {session['session_id']}"
-    assert json.loads(cli("sessions", "-c", curie, "--status", "failed", "--json").stdout)["sessions"] == []
+    assert listed[2] == f"more: engram session list -c {curie} --before {session['session_id']}"
+    assert json.loads(cli("session", "list", "-c", curie, "--status", "failed", "--json").stdout)["sessions"] == []
 
 
 def test_what_is_wrong_is_said_in_one_line(cli: Cli, curie: str) -> None:

@@ -1,23 +1,18 @@
 """Commands that measure, and that fit the ranking weights: data sets and priors as files."""
 
 import json
-import re
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engram import sample
-from engram.cli import local_engine
 from engram.config.settings import Settings
-from engram.context.errors import ConfigurationError
 from engram.core.ranking.passage_scores import FEATURES
 from engram.providers.ranking_prior import load_priors
 from engram.runtime.container import Application
 from tests.support.command import NOWHERE, Cli
-from tests.support.forks import ROOT
 
 
 @pytest.fixture
@@ -87,11 +82,11 @@ def test_fitting_again_gives_the_same_weights(cli: Cli, fitted: Path) -> None:
     assert load_priors(cli.folder / "ranking_prior.json").name == load_priors(fitted).name
 
 
-def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Path) -> None:
+def test_sufficiency_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Path) -> None:
     few_questions(cli.folder)
     whole = json.loads(fitted.read_text(encoding="utf-8"))["encyclopedic"]
     other = whole | {"mean": [value / 2 for value in whole["mean"]]}
-    del other["enough"]  # whatever that was of
+    del other["sufficiency"]  # whatever that was of
     write_encyclopedic(cli.folder / "ranking.json", fitted, other)
     done = cli("fit", "sample", "--ranking", "ranking.json", "--out", "both.json")
     assert done.returncode == 0, done.stderr
@@ -100,8 +95,8 @@ def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Pat
     assert {name: both[name] for name in other if name != "mean"} == {
         name: other[name] for name in other if name != "mean"
     }
-    assert both["enough"]["features"] == whole["enough"]["features"]
-    assert both["enough"]["mean"] != whole["enough"]["mean"]
+    assert both["sufficiency"]["features"] == whole["sufficiency"]["features"]
+    assert both["sufficiency"]["mean"] != whole["sufficiency"]["mean"]
 
     write_encyclopedic(cli.folder / "ranking.json", fitted, other | {"fitted": ["musique"]})
     refused = cli("fit", "sample", "--ranking", "ranking.json")
@@ -110,9 +105,9 @@ def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Pat
 
 
 def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None:
-    done = cli("enough", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
+    done = cli("sufficiency", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
     assert done.returncode == 0, done.stderr
-    document = json.loads((cli.folder / "evaluation" / "enough-draws-sample.json").read_text(encoding="utf-8"))
+    document = json.loads((cli.folder / "evaluation" / "sufficiency-draws-sample.json").read_text(encoding="utf-8"))
     assert (document["questions"], document["draws"], document["noise"]) == (12, 3, 0.5)
     assert [(one["verdicts"], one["measured"]) for one in document["after"]] == [(0, 12), (2, 10), (5, 7)]
     assert len({one["loss"] for one in document["after"]}) == 3
@@ -120,7 +115,7 @@ def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None
     assert head == ["verdicts", "answers", "AUC", "ECE", "least", "ECE", "log", "loss"]
     printed = [row[:2] for row in rows if row[0].isdigit()]
     assert printed == [["0", "12"], ["2", "10"], ["5", "7"]]
-    refused = cli("enough", "sample", "--verdicts", "2", "--verdicts", "5")
+    refused = cli("sufficiency", "sample", "--verdicts", "2", "--verdicts", "5")
     assert refused.returncode != 0
     assert "go with --draws" in refused.stderr
 
@@ -204,18 +199,3 @@ def test_nothing_can_be_fitted_to_questions_that_compare_nothing(cli: Cli, colle
     assert last.startswith("engram: No ranking weights can be fitted")
     assert "Traceback" not in done.stderr
     assert not (cli.folder / "prior.json").exists()
-
-
-def test_what_evaluation_imports_is_missed_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    local_engine.require_evaluation_packages()
-    monkeypatch.setattr(local_engine, "EVALUATION_PACKAGES", ("json", "no_such_package"))
-    with pytest.raises(
-        ConfigurationError, match=r"needs no_such_package\. .* -m pip install 'engram\[evaluation\]'"
-    ):
-        local_engine.require_evaluation_packages()
-
-
-def test_what_evaluation_imports_is_what_its_extra_installs() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extra = [re.split(r"[<>=]", line)[0] for line in project["optional-dependencies"]["evaluation"]]
-    assert [name.replace("_", "-") for name in local_engine.EVALUATION_PACKAGES] == extra

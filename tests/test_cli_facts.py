@@ -17,52 +17,54 @@ def test_two_sources_disagree_and_a_verdict_decides(cli: Cli, ingest: Ingest, co
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert run("predicate", "chair", "--one").startswith("chair: one at a time (as declared)")
-    first = run("state", "gazette", "Acme", "chair", "Ana Diaz")
+    assert run("fact", "predicate", "chair", "--one").startswith("chair: one at a time (as declared)")
+    first = run("fact", "add", "gazette", "Acme", "chair", "Ana Diaz")
     assert "Acme -[chair]-> Ana Diaz (belief 0.67)" in first
-    assert "belief 0.50" in run("state", "blog", "Acme", "chair", "Ben Ito")
+    assert "belief 0.50" in run("fact", "add", "blog", "Acme", "chair", "Ben Ito")
     fact = first.splitlines()[1].removeprefix("fact ").partition(":")[0]
-    judged = run("revise", "confirm", fact, "--judge", "me")
+    judged = run("fact", "revise", "confirm", fact, "--judge", "me")
     assert "confirm, applied" in judged
     assert "belief 0.75" in judged
-    found = run("facts", "Who is the chair of Acme?")
+    found = run("fact", "search", "Who is the chair of Acme?")
     assert "Ben Ito (belief 0.33, doubted)" in found
     assert "[1] gazette: Acme chair Ana Diaz" in found
-    assert "source by blog speaks against it: belief 0.50" in run("fact", fact)
+    assert "source by blog speaks against it: belief 0.50" in run("fact", "show", fact)
     event = judged.partition(":")[0].removeprefix("event ")
-    told = run("unsay", "--judge", "me", "--preview")
+    told = run("fact", "retract", "--judge", "me", "--preview")
     assert told.startswith("1 confirm would be revoked\n2 facts change, 0 become doubted, 1 are doubted no more")
-    revoked = run("unsay", "--judge", "me")
+    revoked = run("fact", "retract", "--judge", "me")
     revocation = revoked.partition(":")[0].removeprefix("event ")
-    assert run("unsay", revocation) == f"event {revocation}: revoked\n"
-    assert "belief 0.75" in run("fact", fact)
-    assert run("unsay", event) == f"event {event}: revoked\n"
+    assert run("fact", "retract", revocation) == f"event {revocation}: revoked\n"
+    assert "belief 0.75" in run("fact", "show", fact)
+    assert run("fact", "retract", event) == f"event {event}: revoked\n"
 
 
 def test_a_graph_is_merged_and_names_are_aligned(cli: Cli, ingest: Ingest, collection: str) -> None:
     ingest({"id": "river", "text": "The river flows."})
-    assert cli("state", "wire", "Acme", "chair", "Eve Hall", "--graph", "mine", "-c", collection).returncode == 0
-    merged = cli("adopt", "mine", "-c", collection)
+    assert (
+        cli("fact", "add", "wire", "Acme", "chair", "Eve Hall", "--graph", "mine", "-c", collection).returncode == 0
+    )
+    merged = cli("fact", "merge", "mine", "-c", collection)
     assert merged.stdout.endswith("merged mine: 1 facts, 1 sentences, 0 verdicts, 0 joins\n"), merged.stderr
-    assert "Eve Hall" in cli("facts", "Who is the chair of Acme?", "-c", collection).stdout
-    assert cli("align", "--preview", "-c", collection).stdout == f"{collection}: 0 names would join\n"
+    assert "Eve Hall" in cli("fact", "search", "Who is the chair of Acme?", "-c", collection).stdout
+    assert cli("fact", "align", "--preview", "-c", collection).stdout == f"{collection}: 0 names would join\n"
 
 
 def test_with_a_key_it_is_the_keys_word(
     cli: Cli, application: Application, ingest: Ingest, collection: str
 ) -> None:
     ingest({"id": "river", "text": "The river flows."})
-    stated = cli("state", "gazette", "Acme", "chair", "Ana Diaz", "-c", collection, "--json")
+    stated = cli("fact", "add", "gazette", "Acme", "chair", "Ana Diaz", "-c", collection, "--json")
     fact = json.loads(stated.stdout)["facts"][0]["fact_id"]
     name = f"ana-{collection[-8:]}"
     made = application.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={collection: ["judge"]}))
-    said = cli("revise", "confirm", str(fact), "-c", collection, "--json", ENGRAM_ACCESS_KEY=made.key)
+    said = cli("fact", "revise", "confirm", str(fact), "-c", collection, "--json", ENGRAM_ACCESS_KEY=made.key)
     assert said.returncode == 0, said.stderr
     assert [event["judge"] for event in json.loads(said.stdout)["events"]] == [name]
 
 
 def test_what_cannot_be_done_is_one_line(cli: Cli, ingest: Ingest, collection: str) -> None:
     ingest({"id": "river", "text": "The river flows."})
-    assert "Say which" in cli.fails("unsay", "-c", collection)
-    assert "no graph" in cli.fails("adopt", "none", "-c", collection)
-    assert "LLM" in cli.fails("revise", "Ana is the chair.", "-c", collection)
+    assert "Say which" in cli.fails("fact", "retract", "-c", collection)
+    assert "no graph" in cli.fails("fact", "merge", "none", "-c", collection)
+    assert "LLM" in cli.fails("fact", "revise", "Ana is the chair.", "-c", collection)

@@ -36,7 +36,10 @@ def collection() -> str:
 
 
 def ids(cli: Cli, collection: str) -> list[str]:
-    return [passage["id"] for passage in json.loads(cli("passages", "-c", collection, "--json").stdout)["passages"]]
+    return [
+        passage["id"]
+        for passage in json.loads(cli("passage", "list", "-c", collection, "--json").stdout)["passages"]
+    ]
 
 
 def test_a_folder_is_imported_found_and_kept_in_step(cli: Cli, folder: Path, collection: str) -> None:
@@ -112,7 +115,7 @@ def test_broken_files_links_and_encodings_cost_a_line_each(
         "notes/report.docx is not what its name says: it is no zip file.",
     ):
         assert lines.count(line) == 1, done.stderr
-    listed = json.loads(cli("passages", "-c", collection, "--json").stdout)["passages"]
+    listed = json.loads(cli("passage", "list", "-c", collection, "--json").stdout)["passages"]
     assert not any("Secret" in passage["text"] for passage in listed)
     assert [passage["metadata"]["page"] for passage in listed if "staff.pdf" in passage["id"]] == [1, 1, 2, 3]
     below = cli("query", "allowance", "-c", collection, "--filter", 'heading=["Travel"]', "--json")

@@ -22,19 +22,19 @@ def waiting(application: Application, curie: str) -> list[str]:
 
 def test_they_are_listed_and_cancelled(cli: Cli, application: Application, curie: str, waiting: list[str]) -> None:
     first, second = waiting
-    heading, *rows, more = cli("jobs", "-c", curie, "--limit", "2").stdout.splitlines()
+    heading, *rows, more = cli("job", "list", "-c", curie, "--limit", "2").stdout.splitlines()
     assert heading.split() == ["job", "kind", "status", "done", "of", "asked", "for"]
     assert re.fullmatch(rf"{second}  ingest  queued +0   1  \S+ \S+  1 ahead", rows[0])
     assert re.fullmatch(rf"{first}  ingest  queued +0   1  \S+ \S+", rows[1])
-    before = re.fullmatch(rf"more: engram jobs -c {curie} --before (\d+)", more)
+    before = re.fullmatch(rf"more: engram job list -c {curie} --before (\d+)", more)
     assert before
-    shown = json.loads(cli("jobs", "-c", curie, "--before", before[1], "--json").stdout)
+    shown = json.loads(cli("job", "list", "-c", curie, "--before", before[1], "--json").stdout)
     assert [job["status"] for job in shown["jobs"]] == ["succeeded"]
 
-    assert cli("jobs", "cancel", first, "-c", curie).stdout == f"job {first}: cancelled, 0 of 1 done\n"
-    done = json.loads(cli("jobs", "cancel", second, "-c", curie, "--json").stdout)
+    assert cli("job", "cancel", first, "-c", curie).stdout == f"job {first}: cancelled, 0 of 1 done\n"
+    done = json.loads(cli("job", "cancel", second, "-c", curie, "--json").stdout)
     assert (done["job_id"], done["status"]) == (second, "cancelled")
-    assert cli("jobs", "-c", curie).stdout.count("cancelled") == 2
+    assert cli("job", "list", "-c", curie).stdout.count("cancelled") == 2
 
 
 def test_one_that_runs_is_said_to_end_soon(
@@ -43,9 +43,9 @@ def test_one_that_runs_is_said_to_end_soon(
     runner = application.runner
     running = runner.claim(uuid4(), runner.lanes, state.collection_id(application, curie))
     assert running is not None
-    said = cli("jobs", "cancel", str(running.id), "-c", curie).stdout
+    said = cli("job", "cancel", str(running.id), "-c", curie).stdout
     assert said == f"job {running.id}: ends as soon as what is in hand is whole, 0 of 1 done so far\n"
-    assert "to be cancelled" in cli("jobs", "-c", curie).stdout
+    assert "to be cancelled" in cli("job", "list", "-c", curie).stdout
     assert runner.carry_out(running, lambda: False)
 
 
@@ -56,7 +56,7 @@ def test_ctrl_c_leaves_the_job_to_its_worker_and_says_so(
     corpus.write_text(json.dumps({"id": "bees", "text": "Bees fly."}))
     with (tmp_path / "said").open("w+b") as said:
         ingest = cli.begin("ingest", str(corpus), "-c", collection, output=said)
-        while f"engram jobs -c {collection} shows it" not in (text := (tmp_path / "said").read_text()):
+        while f"engram job list -c {collection} shows it" not in (text := (tmp_path / "said").read_text()):
             assert ingest.poll() is None, text
             time.sleep(0.05)
         time.sleep(0.5)  # the job is followed by now; no worker takes it
@@ -64,20 +64,20 @@ def test_ctrl_c_leaves_the_job_to_its_worker_and_says_so(
         assert ingest.wait(20) == 130
     text = (tmp_path / "said").read_text()
     job = re.search(
-        rf"^corpus.jsonl: the job goes on. `engram jobs -c {collection}` shows it, "
-        rf"`engram jobs cancel (\S+) -c {collection}` ends it.$",
+        rf"^corpus.jsonl: the job goes on. `engram job list -c {collection}` shows it, "
+        rf"`engram job cancel (\S+) -c {collection}` ends it.$",
         text,
         re.MULTILINE,
     )
     assert job, text
-    assert cli("jobs", "cancel", job[1], "-c", collection).stdout == f"job {job[1]}: cancelled, 0 of 1 done\n"
+    assert cli("job", "cancel", job[1], "-c", collection).stdout == f"job {job[1]}: cancelled, 0 of 1 done\n"
 
 
 def test_what_went_wrong_is_said_in_one_line(cli: Cli, application: Application, curie: str) -> None:
-    (over,) = json.loads(cli("jobs", "-c", curie, "--json").stdout)["jobs"]
-    assert "is over" in cli.fails("jobs", "cancel", over["job_id"], "-c", curie)
-    assert "There is no job" in cli.fails("jobs", "cancel", str(uuid4()), "-c", curie)
-    assert "Invalid request" in cli.fails("jobs", "cancel", "x", "-c", curie)
-    for command in (["jobs"], ["jobs", "cancel", str(uuid4())]):
+    (over,) = json.loads(cli("job", "list", "-c", curie, "--json").stdout)["jobs"]
+    assert "is over" in cli.fails("job", "cancel", over["job_id"], "-c", curie)
+    assert "There is no job" in cli.fails("job", "cancel", str(uuid4()), "-c", curie)
+    assert "Invalid request" in cli.fails("job", "cancel", "x", "-c", curie)
+    for command in (["job", "list"], ["job", "cancel", str(uuid4())]):
         assert "no collection 'nowhere'" in cli.fails(*command, "-c", "nowhere")
         assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()

@@ -40,15 +40,18 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
     named = [credited.fullmatch(line) for line in credits]
     assert {match[1] for match in named if match} == {"vistula", "warsaw"}
     assert gain == max(match[3] for match in named if match)
-    waiting = cli("keys", curie)
+    waiting = cli("passage-key", "status", "-c", curie)
     assert waiting.stdout == (
         f"{curie}: base keys serve; verdicts waiting: 1, in the open batch: 1; "
         "best alignment gain 0.000, stale batches: 0\n"
     )
-    evolved = cli("evolve", curie)
+    evolved = cli("passage-key", "evolve", "-c", curie)
     assert evolved.stdout == f"{curie}: generation 1 serves; verdicts taken in: 1, keys composed: 2\n"
-    assert cli("evolve", curie).stdout == f"{curie}: nothing waits that moves a key; generation 1 serves\n"
-    key = cli("key", "vistula", "-c", curie).stdout.splitlines()
+    assert (
+        cli("passage-key", "evolve", "-c", curie).stdout
+        == f"{curie}: nothing waits that moves a key; generation 1 serves\n"
+    )
+    key = cli("passage-key", "show", "vistula", "-c", curie).stdout.splitlines()
     assert re.fullmatch(
         r"vistula: evolved, as of generation 1; moved by (0\.\d+) of at most (0\.\d+) from its base key \(full\), "
         r"cosine 0\.\d+",
@@ -63,10 +66,10 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
         key[4],
     )
     assert len(key) == 5
-    assert cli("key", "tokyo", "-c", curie).stdout == "tokyo: base key (full)\n"
-    back = cli("rollback", curie, "0")
+    assert cli("passage-key", "show", "tokyo", "-c", curie).stdout == "tokyo: base key (full)\n"
+    back = cli("passage-key", "rollback", "0", "-c", curie)
     assert back.stdout.startswith(f"{curie}: base keys serve; verdicts waiting: 0")
-    _, headings, row = cli("keys", curie).stdout.splitlines()
+    _, headings, row = cli("passage-key", "status", "-c", curie).stdout.splitlines()
     assert headings.split() == ["generation", "parent", "reason", "verdicts", "passages", "made"]
     assert re.fullmatch(r"1 +0 +requested +1 +2 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +rolled back", row)
 
@@ -77,34 +80,38 @@ def test_what_the_service_says_as_json(cli: Cli, curie: str, tmp_path: Path) -> 
     verdict = ("feedback", query_id, "-c", curie, "--partial", "--passage", "vistula", "--expansions", document)
     receipt = json.loads(cli(*verdict, "--json").stdout)
     assert receipt["keys"]["credits"][0]["passage_id"] == "vistula"
-    evolved = json.loads(cli("evolve", curie, "--json").stdout)
+    evolved = json.loads(cli("passage-key", "evolve", "-c", curie, "--json").stdout)
     assert (evolved["changed"], evolved["serving"]) == (True, 1)
-    shown = json.loads(cli("keys", curie, "--json").stdout)
+    shown = json.loads(cli("passage-key", "status", "-c", curie, "--json").stdout)
     assert shown["keys"]["generation"] == 1
     assert shown["generations"]["generations"] == [evolved["generation"]]
-    key = json.loads(cli("key", "vistula", "-c", curie, "--json").stdout)
+    key = json.loads(cli("passage-key", "show", "vistula", "-c", curie, "--json").stdout)
     assert [unit["text"] for unit in key["units"]] == [" ".join(RIVER["text"].split())]
-    assert json.loads(cli("rollback", curie, "0", "--json").stdout)["generation"] == 0
+    assert json.loads(cli("passage-key", "rollback", "0", "-c", curie, "--json").stdout)["generation"] == 0
 
 
 def test_a_passage_whose_id_is_a_path(cli: Cli, ingest: Ingest, collection: str) -> None:
     ids = ["a/key", "key", "..", "a b?c#d%2F", "über"]
     ingest(*({"id": identity, "text": "It says little."} for identity in ids))
     for identity in ids:
-        done = cli("key", identity, "-c", collection)
+        done = cli("passage-key", "show", identity, "-c", collection)
         assert done.stdout == f"{identity}: base key (full)\n", done.stderr
 
 
 def test_refusals_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
-    for command in (["evolve", "nowhere"], ["keys", "nowhere"], ["rollback", "nowhere", "0"]):
+    for command in (
+        ["passage-key", "evolve", "-c", "nowhere"],
+        ["passage-key", "status", "-c", "nowhere"],
+        ["passage-key", "rollback", "0", "-c", "nowhere"],
+    ):
         assert "no collection 'nowhere'" in cli.fails(*command)
         assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
-        assert "Invalid request" in cli.fails(command[0], "no name", *command[2:])
-    assert "no key generation 7" in cli.fails("rollback", curie, "7")
-    assert "no passage 'nowhere'" in cli.fails("key", "nowhere", "-c", curie)
-    assert "no passage" in cli.fails("key", b"\xff", "-c", curie)
-    assert "Invalid request" in cli.fails("key", "", "-c", curie)
-    assert cli("rollback", curie, "x").returncode == 2
+        assert "Invalid request" in cli.fails(*command[:-1], "no name")
+    assert "no key generation 7" in cli.fails("passage-key", "rollback", "7", "-c", curie)
+    assert "no passage 'nowhere'" in cli.fails("passage-key", "show", "nowhere", "-c", curie)
+    assert "no passage" in cli.fails("passage-key", "show", b"\xff", "-c", curie)
+    assert "Invalid request" in cli.fails("passage-key", "show", "", "-c", curie)
+    assert cli("passage-key", "rollback", "x", "-c", curie).returncode == 2
     query_id = asked(cli, curie)
     verdict = ("feedback", query_id, "-c", curie, "--partial")
     assert "no passage 'nowhere'" in cli.fails(*verdict, "--passage", "nowhere")

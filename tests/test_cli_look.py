@@ -92,22 +92,37 @@ class TestLooking:
         assert json.loads(cli("status", "--json").stdout)["postgres"] == "ok"
 
     def test_collections(self, cli: Cli, curie: str) -> None:
-        headings, *rows = said(cli, "collections", "--limit", "1000")
+        headings, *rows = said(cli, "collection", "list", "--limit", "1000")
         assert headings.split()[:2] == ["collection", "passages"]
         assert next(row.split()[:2] for row in rows if row.startswith(curie)) == [curie, "5"]
-        listed = json.loads(cli("collections", "--after", curie, "--json").stdout)["collections"]
+        listed = json.loads(cli("collection", "list", "--after", curie, "--json").stdout)["collections"]
         assert curie not in {one["name"] for one in listed}
 
     def test_passages(self, cli: Cli, curie: str) -> None:
-        listed = said(cli, "passages", "-c", curie, "--limit", "2")
+        listed = said(cli, "passage", "list", "-c", curie, "--limit", "2")
         assert listed[0] == (
             "curie  Marie Curie: Marie Curie was born in Warsaw in 1867. Marie Curie discovered polonium in 1898."
         )
-        assert listed[2] == f"more: engram passages -c {curie} --after polonium"
-        shown = said(cli, "passages", "tokyo", "-c", curie)
+        assert listed[2] == f"more: engram passage list -c {curie} --after polonium"
+        shown = said(cli, "passage", "show", "tokyo", "-c", curie)
         assert shown[0] == "tokyo  Tokyo"
         assert shown[2].endswith("] Tokyo lies on Tokyo Bay.")
-        assert "no passage 'nowhere'" in cli.fails("passages", "nowhere", "-c", curie)
+        assert "no passage 'nowhere'" in cli.fails("passage", "show", "nowhere", "-c", curie)
+
+    def test_passages_are_deleted(self, cli: Cli, curie: str) -> None:
+        assert said(cli, "passage", "delete", "tokyo", "vistula", "-c", curie) == [
+            "tokyo: deleted",
+            "vistula: deleted",
+        ]
+        assert "no passage 'tokyo'" in cli.fails("passage", "show", "tokyo", "-c", curie)
+        assert "no passage 'tokyo'" in cli.fails("passage", "delete", "tokyo", "-c", curie)
+
+    def test_a_collection_is_deleted_once_that_is_confirmed(self, cli: Cli, curie: str) -> None:
+        assert cli("collection", "delete", "-c", curie).returncode != 0  # nobody answers
+        assert said(cli, "collection", "show", "-c", curie)[0].startswith(f"{curie}: 5 passages")
+        assert cli("collection", "delete").returncode == 2
+        assert said(cli, "collection", "delete", "-c", curie, "--yes") == [f"{curie}: deleted, with 5 passages"]
+        assert "no collection" in cli.fails("collection", "show", "-c", curie)
 
 
 class TestFilter:
@@ -221,7 +236,7 @@ def test_an_ingest_survives_that_the_service_goes_away(cli: Cli, tmp_path: Path)
     assert GoesAway.bodies == [corpus.read_bytes()] * 2
     assert len(set(GoesAway.keys)) == 1
     assert "Sending it again" in done.stderr
-    assert "job j-1; engram jobs -c c shows it" in done.stderr
+    assert "job j-1; engram job list -c c shows it" in done.stderr
     assert done.stderr.count("The job goes on without; waiting") == 1
 
 

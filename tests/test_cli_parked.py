@@ -25,29 +25,31 @@ def parked(application: Application, curie: str) -> list[int]:
 
 
 def test_they_are_listed_and_retried(cli: Cli, application: Application, curie: str, parked: list[int]) -> None:
-    first, *others, more = cli("parked", "-c", curie, "--limit", "2").stdout.splitlines()
+    first, *others, more = cli("parked", "list", "-c", curie, "--limit", "2").stdout.splitlines()
     assert first.startswith(f"feedback {parked[0]} of a, ")
     assert first.endswith(": it broke")
     assert len(others) == 1
-    assert more == f"more: engram parked -c {curie} --after {parked[1]}"
-    assert cli("parked", "-c", curie, "--after", str(parked[1])).stdout.startswith(f"feedback {parked[2]} of b, ")
+    assert more == f"more: engram parked list -c {curie} --after {parked[1]}"
+    assert cli("parked", "list", "-c", curie, "--after", str(parked[1])).stdout.startswith(
+        f"feedback {parked[2]} of b, "
+    )
 
-    assert cli("retry", str(parked[0]), "-c", curie).stdout == f"feedback {parked[0]}: pending\n"
-    assert cli("retry", "--judge", "b", "-c", curie).stdout == f"{curie}: 1 retried\n"
-    left = json.loads(cli("parked", "-c", curie, "--json").stdout)["feedback"]
+    assert cli("parked", "retry", str(parked[0]), "-c", curie).stdout == f"feedback {parked[0]}: pending\n"
+    assert cli("parked", "retry", "--judge", "b", "-c", curie).stdout == f"{curie}: 1 retried\n"
+    left = json.loads(cli("parked", "list", "-c", curie, "--json").stdout)["feedback"]
     assert [event["feedback_id"] for event in left] == [parked[1]]
-    done = json.loads(cli("retry", "--all", "-c", curie, "--json").stdout)
+    done = json.loads(cli("parked", "retry", "--all", "-c", curie, "--json").stdout)
     assert done == {"collection": curie, "retried": 1}
-    assert cli("parked", "-c", curie).stdout == ""
+    assert cli("parked", "list", "-c", curie).stdout == ""
     assert set(state.event_statuses(application, curie).values()) == {"pending"}
 
 
 def test_what_cannot_be_retried_is_said_in_one_line(cli: Cli, curie: str, parked: list[int]) -> None:
     for arguments in ([], ["1", "--all"], ["--all", "--judge", "a"], ["1", "--judge", "a"]):
-        assert "Say which verdicts" in cli.fails("retry", *arguments, "-c", curie)
-    assert "no feedback 1 " in cli.fails("retry", "1", "-c", curie)
-    cli("retry", str(parked[0]), "-c", curie)
-    assert "is pending" in cli.fails("retry", str(parked[0]), "-c", curie)
-    for command in (["retry", "--all"], ["parked"]):
+        assert "Say which verdicts" in cli.fails("parked", "retry", *arguments, "-c", curie)
+    assert "no feedback 1 " in cli.fails("parked", "retry", "1", "-c", curie)
+    cli("parked", "retry", str(parked[0]), "-c", curie)
+    assert "is pending" in cli.fails("parked", "retry", str(parked[0]), "-c", curie)
+    for command in (["parked", "retry", "--all"], ["parked", "list"]):
         assert "no collection 'nowhere'" in cli.fails(*command, "-c", "nowhere")
         assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()

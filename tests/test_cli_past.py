@@ -55,7 +55,7 @@ def test_a_past_state_is_made_and_verified(
     )
     gone = {row["sentence_id"] for row in then["memory_audit"]} - set(state.all_sentences(application, curie))
 
-    done = cli("replay", curie, "--until", until, "--into", f"{curie}-past")
+    done = cli("replay", "-c", curie, "--until", until, "--into", f"{curie}-past")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[:8] == [
@@ -71,7 +71,7 @@ def test_a_past_state_is_made_and_verified(
     assert any(re.fullmatch(r"     \d+ rows of question_support", line) for line in lines[8:])
     assert "statistics of states" in done.stderr  # the progress bar
     undo.assert_verified(application, f"{curie}-past")
-    assert cli("verify", f"{curie}-past", **env).returncode == 0
+    assert cli("verify", "-c", f"{curie}-past", **env).returncode == 0
 
 
 @pytest.mark.usefixtures("working")
@@ -79,25 +79,25 @@ def test_it_is_named_by_the_moment_and_reported_as_json(
     cli: Cli, application: Application, curie: str, taught: list[int]
 ) -> None:
     until = datetime.now(UTC)
-    done = cli("replay", curie, "--until", written(until), "--key", "once", "--json")
+    done = cli("replay", "-c", curie, "--until", written(until), "--key", "once", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["collection"] == f"{curie}-at-{until:%Y%m%dT%H%M%SZ}"
     assert (report["of"], datetime.fromisoformat(report["until"])) == (curie, until)
     assert (report["events"], report["events_restored"], report["key_generation_certain"]) == (8, 0, True)
     assert report["learned"]["sentence_memory"] == len(state.rows(application, curie, "sentence_memory"))
-    again = cli("replay", curie, "--until", written(until), "--key", "once", "--json")
+    again = cli("replay", "-c", curie, "--until", written(until), "--key", "once", "--json")
     assert json.loads(again.stdout) == report
-    assert "already" in cli.fails("replay", curie, "--until", written(until))
+    assert "already" in cli.fails("replay", "-c", curie, "--until", written(until))
 
 
 def test_it_says_in_one_line_what_is_wrong(cli: Cli, curie: str) -> None:
     for text in ("yesterday", "2026-05-01", "2026-05-01T12:00:00"):
-        assert "Invalid request" in cli.fails("replay", curie, "--until", text)
-    assert "yet to come" in cli.fails("replay", curie, "--until", "2999-01-01T00:00:00Z")
+        assert "Invalid request" in cli.fails("replay", "-c", curie, "--until", text)
+    assert "yet to come" in cli.fails("replay", "-c", curie, "--until", "2999-01-01T00:00:00Z")
     past = ("--until", "2026-05-01T12:00:00Z")
-    assert "no collection 'nowhere'" in cli.fails("replay", "nowhere", *past)
-    assert "Invalid request" in cli.fails("replay", curie, *past, "--into", "a/b")
-    assert "already" in cli.fails("replay", curie, *past, "--into", curie)
-    assert "is `engram up` running?" in cli.fails("replay", curie, *past, "--url", NOWHERE).lower()
-    assert cli("replay", curie).returncode == 2
+    assert "no collection 'nowhere'" in cli.fails("replay", "-c", "nowhere", *past)
+    assert "Invalid request" in cli.fails("replay", "-c", curie, *past, "--into", "a/b")
+    assert "already" in cli.fails("replay", "-c", curie, *past, "--into", curie)
+    assert "is `engram up` running?" in cli.fails("replay", "-c", curie, *past, "--url", NOWHERE).lower()
+    assert cli("replay", "-c", curie).returncode == 2

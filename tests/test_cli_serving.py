@@ -11,8 +11,9 @@ QUESTION = "Where was Marie Curie born?"
 ARMS = {"arms": [{"name": "off", "percent": 50, "memory": "off"}, {"name": "read", "percent": 50}]}
 
 
-def shown(cli: Cli, *arguments: str) -> list[str]:
-    done = cli("collection", *arguments)
+def shown(cli: Cli, collection: str, *changes: str) -> list[str]:
+    """The lines of ``collection show``, or of ``collection set`` with changes."""
+    done = cli("collection", "set" if changes and changes != ("--json",) else "show", "-c", collection, *changes)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -55,23 +56,26 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
 
 def test_mistakes_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
     arms = write(tmp_path / "arms.json", ARMS)
-    assert "no collection 'nowhere'" in cli.fails("collection", "nowhere", "--shadow")
-    assert "contradict" in cli.fails("collection", curie, "--experiment", arms, "--no-experiment")
-    assert "contradict" in cli.fails("collection", curie, "--explore", "0.1", "--no-exploration")
-    assert "No such file" in cli.fails("collection", curie, "--experiment", "missing.json")
-    assert "not JSON" in cli.fails("collection", curie, "--experiment", write(tmp_path / "bad.json", "{"))
-    assert "less than or equal to 1" in cli.fails("collection", curie, "--explore", "1.5")
-    assert "share" in cli.fails("collection", curie, "--slots", "2")
-    assert "out of reach" in cli.fails("collection", curie, ENGRAM_URL=NOWHERE)
-    assert "no arm 'nobody'" in cli.fails("lift", curie, "--baseline", "nobody")
-    assert "from" in cli.fails("lift", curie, "--from", "yesterday")
+    assert "no collection 'nowhere'" in cli.fails("collection", "set", "-c", "nowhere", "--shadow")
+    assert "at least one setting" in cli.fails("collection", "set", "-c", curie)
+    assert "contradict" in cli.fails("collection", "set", "-c", curie, "--experiment", arms, "--no-experiment")
+    assert "contradict" in cli.fails("collection", "set", "-c", curie, "--explore", "0.1", "--no-exploration")
+    assert "No such file" in cli.fails("collection", "set", "-c", curie, "--experiment", "missing.json")
+    assert "not JSON" in cli.fails(
+        "collection", "set", "-c", curie, "--experiment", write(tmp_path / "bad.json", "{")
+    )
+    assert "less than or equal to 1" in cli.fails("collection", "set", "-c", curie, "--explore", "1.5")
+    assert "share" in cli.fails("collection", "set", "-c", curie, "--slots", "2")
+    assert "out of reach" in cli.fails("collection", "show", "-c", curie, ENGRAM_URL=NOWHERE)
+    assert "no arm 'nobody'" in cli.fails("lift", "-c", curie, "--baseline", "nobody")
+    assert "from" in cli.fails("lift", "-c", curie, "--from", "yesterday")
 
 
 def test_a_question_that_says_nothing_is_given_an_arm(cli: Cli, curie: str, tmp_path: Path) -> None:
     experiment = write(tmp_path / "arms.json", {"arms": [{"name": "all", "percent": 100, "memory": "off"}]})
     shown(cli, curie, "--experiment", experiment, "--explore", "1")
     first, *rest = cli("query", QUESTION, "-c", curie, "--top-k", "2", "--unit", "user").stdout.splitlines()
-    assert re.fullmatch(r"query \S+: \d hops?, \w+, arm all, enough \d+%", first)
+    assert re.fullmatch(r"query \S+: \d hops?, \w+, arm all, sufficiency \d+%", first)
     ranked = [line for line in rest if re.match(r"\d\. ", line)]
     assert ["  (explored)" in line for line in ranked] == [False, True]
     own = cli("query", QUESTION, "-c", curie, "--memory", "read", "--json")
@@ -92,7 +96,7 @@ def test_arms_are_compared(cli: Cli, curie: str, tmp_path: Path) -> None:
     for answer in queries.values():
         hit = answer["passages"][0]["passage_id"]
         assert cli("feedback", answer["query_id"], "-c", curie, "--passage", hit).returncode == 0
-    done = cli("lift", curie)
+    done = cli("lift", "-c", curie)
     assert done.returncode == 0, done.stderr
     headings, off, read, rest, *differences, never = done.stdout.splitlines()
     assert (
@@ -109,5 +113,7 @@ def test_arms_are_compared(cli: Cli, curie: str, tmp_path: Path) -> None:
     assert "read less off, evidence recall: +0.000 (too few queries for an interval)" in differences
     asked = sum(int(line.split()[1]) for line in (off, read))
     assert never == f"never judged: {asked - 2} of {asked} queries; they need not be like the judged ones"
-    report = json.loads(cli("lift", curie, "--baseline", "read", "--to", "2999-01-01T00:00:00Z", "--json").stdout)
+    report = json.loads(
+        cli("lift", "-c", curie, "--baseline", "read", "--to", "2999-01-01T00:00:00Z", "--json").stdout
+    )
     assert (report["baseline"], report["to"]) == ("read", "2999-01-01T00:00:00Z")

@@ -84,7 +84,7 @@ def test_what_to_revoke_must_be_said(cli: Cli, curie: str) -> None:
 def test_a_collection_is_verified(
     cli: Cli, application: Application, curie: str, taught: list[int], env: dict[str, str]
 ) -> None:
-    clean = cli("verify", curie, **env)
+    clean = cli("verify", "-c", curie, **env)
     assert (clean.returncode, clean.stderr) == (0, "")
     first, *tables = clean.stdout.splitlines()
     assert first == f"{curie}: follows from the log"
@@ -96,7 +96,7 @@ def test_a_collection_is_verified(
             "UPDATE sentence_memory SET update_count = 77 WHERE collection_id = %(c)s",
             {"c": state.collection_id(application, curie)},
         )
-    wrong = cli("verify", curie, "--differences", "1", **env)
+    wrong = cli("verify", "-c", curie, "--differences", "1", **env)
     assert wrong.returncode == 1
     assert wrong.stdout.startswith(f"{curie}: {changed} differences\n")
     shown, more = wrong.stderr.splitlines()
@@ -141,5 +141,5 @@ def test_a_database_without_collections_proves_nothing(cli: Cli, addresses: Serv
 
 
 def test_it_says_in_one_line_why_it_cannot_verify(cli: Cli, env: dict[str, str]) -> None:
-    assert "no collection 'nowhere'" in cli.fails("verify", "nowhere", **env)
+    assert "no collection 'nowhere'" in cli.fails("verify", "-c", "nowhere", **env)
     assert "Postgres" in cli.fails("verify", **(env | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}))

@@ -51,14 +51,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--check", action="store_true", help="only say whether all is up to date")
     check = options.parse_args().check
-    stale = [path for path, text in made().items() if not path.exists() or path.read_text() != text]
+    stale = [path for path, text in generated_files().items() if not path.exists() or path.read_text() != text]
     if check and stale:
         sys.exit(f"out of date, run clients/python/generate.py: {', '.join(path.name for path in stale)}")
-    for path, text in () if check else made().items():
+    for path, text in () if check else generated_files().items():
         path.write_text(text)
 
 
-def made() -> dict[Path, str]:
+def generated_files() -> dict[Path, str]:
     """File -> what it is to hold."""
     document = json.loads(DOCUMENT.read_text())
     bodies = _referenced(document, (o.get("requestBody") for o in _operations(document)))
@@ -123,7 +123,7 @@ def _models(document: dict[str, Any], names: set[str], kind: str) -> str:
 
 
 def _open(schema: dict[str, Any]) -> dict[str, Any]:
-    """That a body has no other fields is for the service to say; types that say it need a newer Python."""
+    """Drop ``additionalProperties: false``: the service checks it, and types for it need a newer Python."""
     return {key: value for key, value in schema.items() if key != "additionalProperties" or value is not False}
 
 
@@ -146,7 +146,7 @@ def _sync(text: str) -> str:
 
 
 def _formatted(text: str) -> str:
-    """As ``ruff`` has it by the project's rules."""
+    """Format a text by ``ruff`` with the project's rules."""
     for command in (["check", "--fix", "--quiet", "--exit-zero", "--select", "F401,I,UP"], ["format", "--quiet"]):
         run = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(PACKAGE / "made.py"), "-"]
         text = subprocess.run(run, input=text, check=True, capture_output=True, text=True).stdout

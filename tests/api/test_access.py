@@ -30,7 +30,7 @@ REMEMBERED_SECONDS = 0.3
 @pytest.fixture
 def guarded(variant: Variant) -> Application:
     """The application, needing keys."""
-    return variant(access="keys", access_remember_seconds=REMEMBERED_SECONDS)
+    return variant(access="keys", access_cache_seconds=REMEMBERED_SECONDS)
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None
     assert stranger.get("/collections").json()["collections"] == []
     assert [client.get("/metrics").status_code for client in (own, stranger)] == [200, 403]
     assert stranger.get("/access/keys").json()["keys"][0]["name"] == "eve"
-    assert {act["principal"] for act in stranger.get("/audit").json()["acts"]} <= {"eve"}
+    assert {act["principal"] for act in stranger.get("/audit").json()["entries"]} <= {"eve"}
     assert stranger.delete(f"/access/keys/{own.headers['x-key-id']}").status_code == 404
     assert own.get(f"/collections/{curie}").json()["passage_count"] == 5
 
@@ -261,7 +261,7 @@ def test_a_key_is_looked_up_once_in_a_while(
 
     statements()
     assert statements() == 0
-    now[0] += guarded.settings.access_remember_seconds
+    now[0] += guarded.settings.access_cache_seconds
     assert statements() == 1
 
 
@@ -282,7 +282,7 @@ def test_what_others_can_reach_starts_with_a_key_or_told_so(
     assert elsewhere.authentication.needed
     elsewhere.check_access()
     monkeypatch.setattr("engram.storage.auth.access_key_rows.any_counts", lambda _: False)
-    with pytest.raises(ConfigurationError, match="engram keygen NAME"):
+    with pytest.raises(ConfigurationError, match="engram access create-key NAME"):
         elsewhere.check_access()
     for told, needed_there in (("keys", True), ("open", False)):
         built = variant(host="0.0.0.0", access=told)

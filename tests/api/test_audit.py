@@ -9,12 +9,12 @@ from engram.api.audit_recorder import ORDINARY
 from engram.context.errors import UnavailableError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
-from engram.services.maintenance.audit_recording import ActsService
+from engram.services.maintenance.audit_recording import AuditLog
 from tests.support.command import Cli
 
 
 def latest(http: TestClient) -> dict[str, Any]:
-    act: dict[str, Any] = http.get("/audit", params={"limit": 1}).raise_for_status().json()["acts"][0]
+    act: dict[str, Any] = http.get("/audit", params={"limit": 1}).raise_for_status().json()["entries"][0]
     return act
 
 
@@ -23,7 +23,7 @@ def test_a_setting_that_was_changed_is_recorded(http: TestClient, curie: str) ->
         f"/collections/{curie}", json={"serving": "shadow"}, headers={"x-request-id": "r1"}
     ).raise_for_status()
     act = latest(http)
-    assert (act["action"], act["target"], act["said"]) == (
+    assert (act["action"], act["target"], act["body"]) == (
         "patch_collection",
         f"/collections/{curie}",
         '{"serving":"shadow"}',
@@ -70,7 +70,7 @@ def test_what_cannot_be_recorded_is_not_done(http: TestClient, curie: str, monke
     def away(*_: object) -> None:
         raise UnavailableError("Postgres is away.")
 
-    monkeypatch.setattr(ActsService, "begin", away)
+    monkeypatch.setattr(AuditLog, "begin", away)
     assert http.delete(f"/collections/{curie}").status_code == 503
     assert http.get(f"/collections/{curie}").status_code == 200
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_recorded_is_not_done(http: TestClient, curie: str, monke
 def test_an_act_whose_process_was_lost_has_no_outcome(
     http: TestClient, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ActsService, "end", lambda *_: None)
+    monkeypatch.setattr(AuditLog, "end", lambda *_: None)
     http.delete(f"/collections/{curie}").raise_for_status()
     assert latest(http)["status"] is latest(http)["ended_at"] is None
 
@@ -88,7 +88,7 @@ def test_pages_follow_each_other(http: TestClient) -> None:
         http.delete(f"/collections/no-such-{number}")
     first = http.get("/audit", params={"limit": 2}).json()
     second = http.get("/audit", params={"limit": 2, "before": first["next_before"]}).json()
-    assert [act["target"][-1] for act in [*first["acts"], *second["acts"]][:3]] == ["2", "1", "0"]
+    assert [act["target"][-1] for act in [*first["entries"], *second["entries"]][:3]] == ["2", "1", "0"]
 
 
 ACTS = {
@@ -131,12 +131,12 @@ def test_of_every_route_that_changes_something_it_is_said_whether_it_is_an_act()
 
 
 def test_a_command_is_recorded_by_the_systems_user(application: Application, http: TestClient) -> None:
-    with application.acts.on_command("maintain", "--force"):
+    with application.audit_log.on_command("maintain", "--force"):
         pass
     act = latest(http)
     assert act["principal"].startswith("cli:")
     assert (act["action"], act["target"], act["status"]) == ("maintain", "--force", 200)
-    with pytest.raises(UnavailableError), application.acts.on_command("maintain", ""):
+    with pytest.raises(UnavailableError), application.audit_log.on_command("maintain", ""):
         raise UnavailableError("Stopped.")
     assert latest(http)["status"] == 503
 

@@ -23,7 +23,7 @@ MARK = "Zanzifarblub"
 
 @pytest.fixture
 def guarded(variant: Variant) -> Application:
-    return variant(access="keys", access_remember_seconds=0.0)
+    return variant(access="keys", access_cache_seconds=0.0)
 
 
 def client(guarded: Application, tenant: str, name: str, scopes: list[str]) -> TestClient:
@@ -78,8 +78,8 @@ def test_nothing_of_it_is_left_and_nobody_else_loses_anything(guarded: Applicati
     assert guarded.closing.run() == []
 
     assert places(guarded, MARK) == set()
-    assert places(guarded, tenant) == {"act"}  # that it was removed, and by whom that is to be known
-    acts = [act for act in guarded.acts.page(LOCAL, None, 20) if act.target == tenant]
+    assert places(guarded, tenant) == {"audit_log"}  # that it was removed, and by whom that is to be known
+    acts = [act for act in guarded.audit_log.page(LOCAL, None, 20) if act.target == tenant]
     assert [(act.action, act.status) for act in acts] == [(REMOVED, 200)]
     assert guarded.access.scope(curie).collection.passage_count == 5
     with pytest.raises(NotFoundError):

@@ -118,7 +118,7 @@ def _url(service: Service, setting: str = "ENGRAM_PORT") -> str:
 @pytest.fixture(scope="module")
 def api(compose: Compose) -> Iterator[httpx.Client]:
     """A client of the API in its container."""
-    made = compose.run_in("api", "engram", "keygen", "tester", "--scope", "admin", "--json")
+    made = compose.run_in("api", "engram", "access", "create-key", "tester", "--scope", "admin", "--json")
     assert made.returncode == 0, made.stderr
     headers = {"authorization": f"Bearer {json.loads(made.stdout)['key']}"}
     address = _url(compose.running["api"])

@@ -22,8 +22,9 @@ def checkout(tmp_path: Path) -> Path:
     """A folder whose name has a space, with what `make install` looks at."""
     folder = tmp_path / "my engram"
     folder.mkdir()
-    for name in ("Makefile", "pyproject.toml", "weights.txt"):
-        shutil.copy(ROOT / name, folder)
+    (folder / "evaluation").mkdir()
+    for name in ("Makefile", "pyproject.toml", "evaluation/pyproject.toml", "weights.txt"):
+        shutil.copy(ROOT / name, folder / name)
     return folder
 
 
@@ -164,7 +165,7 @@ import sys
 for name in {left_out!r}:
     sys.modules[name] = None
 from pathlib import Path
-import engram.cli, engram.evaluation.weight_fit, engram.sample.tour
+import engram.cli, engram.sample.tour
 from engram.runtime import api_process, container, launcher, worker
 from engram.providers.language import load_language
 load_language("en_core_web_sm").analyse_question("Who is Ada?")

@@ -40,6 +40,7 @@ def test_every_package_of_the_repository_is_looked_at(script: dict[str, Any]) ->
     manifests = {
         str(path.relative_to(ROOT))
         for pattern in (
+            "*/pyproject.toml",
             "clients/*/pyproject.toml",
             "integrations/*/pyproject.toml",
             "*/package.json",

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
     ".": "engram",
     "clients/python": "engram_client",
+    "evaluation": "engram_evaluation",
     "integrations/haystack": "engram_haystack",
     "integrations/langchain": "engram_langchain",
     "integrations/llamaindex": "engram_llamaindex",
@@ -55,6 +56,5 @@ def test_a_wheel_has_its_types(folder: str, package: str, tmp_path: Path) -> Non
 
 
 def test_every_package_is_built() -> None:
-    assert {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("*/*/pyproject.toml")} == PACKAGES.keys() - {
-        "."
-    }
+    projects = [*ROOT.glob("*/pyproject.toml"), *ROOT.glob("*/*/pyproject.toml")]
+    assert {str(path.parent.relative_to(ROOT)) for path in projects} == PACKAGES.keys() - {"."}

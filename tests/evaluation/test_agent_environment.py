@@ -6,13 +6,13 @@ import pytest
 
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.agent_turns import AgentTurn, written
-from engram.evaluation.agent_environment import GraphMemoryEnvironment, Text
-from engram.evaluation.agent_protocol import by_model, playing, policies, rollout
-from engram.evaluation.dataset import build
-from engram.evaluation.oracle_endpoint import Oracle
-from engram.evaluation.run_options import Options
 from engram.providers.language import load_language
 from engram.providers.llm import agent_prompts
+from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
+from engram_evaluation.agent_protocol import by_model, playing, policies, rollout
+from engram_evaluation.dataset import build
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.run_options import Options
 
 QUESTION = "Who is the spouse of the director of Green Fields?"
 FILM = Text("Green Fields", "Green Fields is a 1950 film directed by Ada Berg. It was a success.")

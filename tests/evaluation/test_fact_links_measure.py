@@ -3,7 +3,7 @@
 import numpy as np
 
 from engram.core.ranking.weight_fitting import JudgedQuestion
-from engram.evaluation.fact_links_measure import FEATURES, ComparableFact, features, shares
+from engram_evaluation.fact_links_measure import FEATURES, ComparableFact, features, shares
 
 DIRECTOR, BORN = frozenset({"direct"}), frozenset({"born"})
 

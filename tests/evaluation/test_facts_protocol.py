@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.evaluation import revision_measure
-from engram.evaluation.chains import chained
-from engram.evaluation.dataset import Dataset, Question, build
-from engram.evaluation.facts_protocol import facts
-from engram.evaluation.run_options import Options
 from engram.runtime.container import Application
+from engram_evaluation import revision_measure
+from engram_evaluation.chains import chained
+from engram_evaluation.dataset import Dataset, Question, build
+from engram_evaluation.facts_protocol import facts
+from engram_evaluation.run_options import Options
 
 CORPUS = [
     {"_id": "film", "title": "Silent Weir", "text": "Silent Weir is a 1961 film directed by Ada Brandt."},

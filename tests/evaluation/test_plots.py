@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.dynamics import dynamics
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.dynamics import dynamics
 from tests.evaluation.conftest import Evaluate
 
 

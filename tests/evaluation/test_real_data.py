@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engram.evaluation.dataset import Dataset, load
+from engram_evaluation.dataset import Dataset, load
 from tests.evaluation.conftest import FULL, Evaluate
 
 QUESTIONS = 40

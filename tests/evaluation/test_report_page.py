@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from engram.evaluation import adapt_table
-from engram.evaluation.learning_variations import RULES, noisy
-from engram.evaluation.report_files import ReportFileError
-from engram.evaluation.report_page import gather
-from engram.evaluation.report_table import TableLine
-from engram.evaluation.robustness import of
+from engram_evaluation import adapt_table
+from engram_evaluation.learning_variations import RULES, noisy
+from engram_evaluation.report_files import ReportFileError
+from engram_evaluation.report_page import gather
+from engram_evaluation.report_table import TableLine
+from engram_evaluation.robustness import rows
 from tests.support.command import NOWHERE, Cli
 
 
@@ -118,14 +118,14 @@ def test_what_flipped_verdicts_cost_by_hand(tmp_path: Path) -> None:
         TableLine(*(r[key] for key in keys), values={k: v for k, v in r.items() if k not in keys})
         for r in noise_rows()
     ]
-    found = of(lines)
+    found = rows(lines)
     assert [(one.group, one.rule) for one in found] == [
         (group, rule.name) for group in ("judged questions", "unjudged questions") for rule in RULES
     ]
     assert found[0].gains["recall@5"] == pytest.approx((0.4, 0.3))
-    assert found[0].kept("recall@5") == pytest.approx(0.75)
+    assert found[0].share_kept("recall@5") == pytest.approx(0.75)
     assert found[0].gains["ndcg@10"] == pytest.approx((0.2, 0.15))
-    assert found[1].kept("recall@5") is None
+    assert found[1].share_kept("recall@5") is None
     assert found[1].cells("recall@5") == ["+0.000", "-0.100", ""]
     write(tmp_path, "2wiki", "noise", noise_rows())
     assert cells(gather([tmp_path]), f"judged questions, {RULES[0].name}") == [["+0.400 / +0.300 / 75%"]]

@@ -4,17 +4,17 @@ import math
 
 import pytest
 
-from engram.evaluation.baselines import reciprocal_rank_fusion
-from engram.evaluation.dataset import Gold, Question
-from engram.evaluation.retrieval_metrics import (
+from engram_evaluation.baselines import reciprocal_rank_fusion
+from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.retrieval_metrics import (
     QuestionResult,
     QuestionScores,
-    same,
+    is_match,
     score,
     summary,
     supporting_recall,
 )
-from engram.evaluation.run_report import bootstrap_interval
+from engram_evaluation.run_report import bootstrap_interval
 
 GOLD = (Gold("a", "A is first."), Gold("b", "B is second."))
 
@@ -111,9 +111,9 @@ def test_a_question_observed_twice_is_refused() -> None:
 
 
 def test_sentences_are_the_same_in_the_same_passage_only() -> None:
-    assert same(Gold("a", "A is  first."), Gold("a", "a is first. And more."))
-    assert not same(Gold("a", "A is first."), Gold("b", "A is first."))
-    assert not same(Gold("a", "A is first."), Gold("a", ""))
+    assert is_match(Gold("a", "A is  first."), Gold("a", "a is first. And more."))
+    assert not is_match(Gold("a", "A is first."), Gold("b", "A is first."))
+    assert not is_match(Gold("a", "A is first."), Gold("a", ""))
     assert supporting_recall(GOLD, [GOLD[1]]) == 1 / 2
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engram.cli.dataset_names import load_dataset
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import AT_LEAST
-from engram.evaluation.harness import Harness, open_harness
-from engram.evaluation.stop_fit import Of, fit_stop, hops, pools
 from engram.runtime.container import Application
+from engram_evaluation.commands.dataset_names import load_dataset
+from engram_evaluation.harness import Harness, open_harness
+from engram_evaluation.stop_fit import Unit, fit_stop, hops, pools
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +24,10 @@ def steps(_label: str, _total: int) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize(("of", "hidden"), [("queries", 0), ("queries", 3), ("sessions", 0)])
-def test_it_learns_which_pools_hold_all_the_evidence(harness: Harness, of: Of, hidden: int) -> None:
+def test_it_learns_which_pools_hold_all_the_evidence(harness: Harness, of: Unit, hidden: int) -> None:
     dataset = load_dataset(Path("sample"))
     limit = 12 if of == "queries" else 4
-    network, believed = fit_stop([(harness, dataset)], limit, steps, of=of, hidden=hidden)
+    network, believed = fit_stop([(harness, dataset)], limit, steps, unit=of, hidden=hidden)
     assert (believed is None) == (of == "queries")
     seen = {"queries": hops, "sessions": pools}[of]
     rows, suffices = seen(harness, dataset.questions[:limit], lambda: None)
@@ -52,4 +52,4 @@ def test_pools_grow_with_the_hops(harness: Harness) -> None:
 def test_pools_that_all_lack_something_teach_nothing(harness: Harness) -> None:
     dataset = load_dataset(Path("sample"))
     with pytest.raises(InvalidRequestError, match="nothing to tell apart"):
-        fit_stop([(harness, dataset)], 0, steps, of="queries")
+        fit_stop([(harness, dataset)], 0, steps, unit="queries")

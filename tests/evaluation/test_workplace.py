@@ -6,9 +6,9 @@ import pytest
 import spacy
 
 from engram.core.knowledge.triples import Triple
-from engram.evaluation.dataset_files import DatasetError
-from engram.evaluation.workplace import FOLDER, Reading, as_json, check, compare, load_sentences, summaries
 from engram.providers.language.rule_language import RuleLanguage
+from engram_evaluation.dataset_files import DatasetError
+from engram_evaluation.workplace import FOLDER, Reading, as_json, check, compare, load_sentences, summaries
 from tests.support.command import Cli
 
 MAYOR = next(one for one in load_sentences() if one.id == "news-16")  # mayor of Braga from October 2021

@@ -7,13 +7,13 @@ import pytest
 
 from engram.config.settings import Settings
 from engram.core.planning.session import Budget
-from engram.evaluation.harness import open_harness
-from engram.evaluation.oracle_endpoint import Oracle
-from engram.evaluation.oracle_server import ChatServer
 from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
+from engram_evaluation.harness import open_harness
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.oracle_server import ChatServer
 from tests.conftest import Heavy
 from tests.faults.conftest import Start, Working
 from tests.support.decomposed import MOTHER, decomposed

@@ -154,7 +154,7 @@ class TestBytes:
             [onnx_messages.OnnxNode("Op", ["x", "w"], ["y"], {"real": 0.5, "whole": -3, "many": (1, -1, 300)})],
             inputs=[onnx_messages.Tensor("x", onnx_messages.INT64, ("batch", 3))],
             outputs=[onnx_messages.Tensor("y", onnx_messages.FLOAT, ())],
-            given=[onnx_messages.Tensor("w", onnx_messages.FLOAT, (70_000, 2))],
+            initializers=[onnx_messages.Tensor("w", onnx_messages.FLOAT, (70_000, 2))],
             constants={"c": np.array([[1, -2]], dtype=np.int64), "r": np.array(1.5, dtype=np.float32)},
         )
         read = onnx.load_model_from_string(written)

@@ -18,7 +18,7 @@ from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.tables import metadata
 
-KEPT = {"tenant", "access_key", "spent", "act"}
+KEPT = {"tenant", "access_key", "quota_usage", "audit_log"}
 """Tables that no tenant's connection sees at all."""
 
 
@@ -47,7 +47,7 @@ def keyed(secured: Application, tenant: str) -> TestClient:
 
 
 def visible(database: Database, tenant: str | None) -> dict[str, int]:
-    with tenancy.of(tenant), database.read() as reader:
+    with tenancy.restricted_to(tenant), database.read() as reader:
         return {
             table: reader.scalar(f"SELECT count(*) FROM {table}") for table in metadata.tables if table not in KEPT
         }
@@ -74,7 +74,7 @@ def test_no_statement_sees_or_changes_rows_of_others(
     assert visible(database, None)["passage"] >= 5
     assert visible(database, "local")["passage"] >= 5
     assert set(visible(database, "stranger").values()) == {0}
-    with tenancy.of("stranger"):
+    with tenancy.restricted_to("stranger"):
         with database.write() as writer:
             assert writer.execute("UPDATE passage SET title = 'x'") == 0
             assert writer.execute("DELETE FROM collection") == 0
@@ -97,7 +97,7 @@ def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest
 def test_connections_of_a_pool_change_their_tenant(database: Database, curie: str) -> None:
     count = "SELECT count(*) FROM collection WHERE name = %(name)s"
     for tenant, found in [("local", 1), ("stranger", 0), (None, 1), ("stranger", 0), ("local", 1)]:
-        with tenancy.of(tenant):
+        with tenancy.restricted_to(tenant):
             with database.read() as reader:
                 assert reader.scalar(count, {"name": curie}) == found
             with pytest.raises(DataError), database.write() as writer:

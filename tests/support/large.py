@@ -97,11 +97,11 @@ FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
      unnest('{{task,time}}'::text[]) AS channel;
 INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events)
 SELECT 1, model, 'prior', array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196]), {events}
-FROM unnest('{{enough,ranking}}'::text[]) AS model;
+FROM unnest('{{sufficiency,ranking}}'::text[]) AS model;
 INSERT INTO ranking_audit (collection_id, event_id, model, prior, observation_noise, surprise, information,
                            precision)
 SELECT 1, n, model, 'prior', 0.5, 0.5, array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196])
-FROM generate_series(1, {events}::bigint) AS n, unnest('{{enough,ranking}}'::text[]) AS model;
+FROM generate_series(1, {events}::bigint) AS n, unnest('{{sufficiency,ranking}}'::text[]) AS model;
 INSERT INTO judge (collection_id, name) SELECT 1, 'judge ' || n FROM generate_series(1, 500) AS n;
 
 INSERT INTO expansion_unit (collection_id, id, text_hash, method, text, embedding, terms, frequencies)

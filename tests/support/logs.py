@@ -125,8 +125,8 @@ def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
     for one in log:
         moved = step(
             one.saying(frozen),
-            MemoryRows.of([*found.memories.values()]),
-            SupportRows.of([*found.supports.values()]),
+            MemoryRows.from_rows([*found.memories.values()]),
+            SupportRows.from_rows([*found.supports.values()]),
         )
         found.memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
         found.supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}

@@ -11,7 +11,7 @@ OUTLIVING = {
     ("verdict_sentence", "sentence_id"): "the log is history, and outlives its sentences",
     ("verdict_passage", "passage_id"): "the log is history, and outlives its passages",
     ("passage", "external_id"): "it names nothing of ours",
-    ("act", "request_id"): "it names nothing of ours",
+    ("audit_log", "request_id"): "it names nothing of ours",
     ("fact_event", "fact_id"): "the log of facts is history, and outlives them",
     ("fact_event", "other_id"): "the log of facts is history, and outlives them",
     ("fact_event", "entity_id"): "the log of facts is history, and outlives their entities",

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from engram.api.request_principal import asker, client
 from engram.context.errors import EngramError, InvalidRequestError
-from engram.services.maintenance.audit_recording import ActsService, PendingAct
+from engram.services.maintenance.audit_recording import AuditLog, PendingAct
 from engram.telemetry.request_id import current
 
 Handle = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -56,18 +56,18 @@ def recorded(name: str, handle: Handle) -> Handle:
     """``handle``, with a record of each time."""
 
     async def run(request: Request) -> Response:
-        acts: ActsService = request.app.state.services.acts
+        audit_log: AuditLog = request.app.state.services.audit_log
         principal, url = asker(request.scope), request.url
-        doing = PendingAct(
+        act = PendingAct(
             principal=principal.name,
             tenant=principal.tenant,
             client=client(request.scope),
             request_id=current(),
             action=name,
             target=url.path + (f"?{url.query}" if url.query else ""),
-            said=(await request.body()).decode("utf-8", "replace"),
+            body=(await request.body()).decode("utf-8", "replace"),
         )
-        act = await run_in_threadpool(acts.begin, doing)
+        entry = await run_in_threadpool(audit_log.begin, act)
         status = FAILED
         try:
             response = await handle(request)
@@ -78,7 +78,7 @@ def recorded(name: str, handle: Handle) -> Handle:
         else:
             return response
         finally:
-            await run_in_threadpool(acts.end, act, status)
+            await run_in_threadpool(audit_log.end, entry, status)
 
     return run
 

@@ -46,5 +46,5 @@ class Authenticated:
             await problems.problem_response(error, scope)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal
-        with tenancy.of(principal.tenant):
+        with tenancy.restricted_to(principal.tenant):
             await self._app(scope, receive, send)

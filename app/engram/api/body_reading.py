@@ -46,7 +46,7 @@ class Route(APIRoute):
     """A route that reads its body so."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """As for every route, given the request as a ``Body``."""
+        """Wrap the handler so that it gets the request as a ``Body``."""
         handle = super().get_route_handler()
         if is_act(self.methods, self.name):
             handle = recorded(self.name, handle)

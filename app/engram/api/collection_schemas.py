@@ -28,7 +28,7 @@ class ExperimentOut(BaseModel):
 
 
 class ExplorationOut(BaseModel):
-    """How answers make room for passages that rank too low to be seen."""
+    """Exploration of low-ranked passages in answers."""
 
     share: float
     slots: int
@@ -36,7 +36,7 @@ class ExplorationOut(BaseModel):
 
 
 class PastOut(BaseModel):
-    """What a copy is a copy of."""
+    """Origin of a copy."""
 
     of: str = Field(description="The collection's name at the time.")
     until: datetime
@@ -52,7 +52,7 @@ class EncoderOut(BaseModel):
 
 
 class IndexRecallOut(BaseModel):
-    """What was measured of a vector index."""
+    """Measured recall of a vector index."""
 
     model_config = ConfigDict(from_attributes=True)
 

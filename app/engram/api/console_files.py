@@ -41,7 +41,7 @@ def is_console(path: str) -> bool:
 
 
 def folder() -> Traversable:
-    """Where the built files are."""
+    """Return the folder of the built files."""
     return files("engram").joinpath("console")
 
 

@@ -1,4 +1,4 @@
-"""What routes share: the application, and request parts that need checking.
+"""Dependencies of routes: the application, and checked parts of requests.
 
 What only looks at the request is ``async``: FastAPI sends any other function through a thread of its pool, which
 costs many times the function.
@@ -91,7 +91,7 @@ NEED = "engram.need"
 
 
 class RequiredScope:
-    """What a route needs of whoever asks there: the one place where a route says so, among its ``dependencies``.
+    """Scope that a route requires, declared among its ``dependencies``.
 
     Routes that name a collection need it there: whatever resolves the collection asks for it.
     """
@@ -139,7 +139,7 @@ InCollection = Annotated[CollectionName, Query(alias="collection", description="
 
 
 def _in_query(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
-    return app.access.asked(collection, asker, need)
+    return app.access.lazily(collection, asker, need)
 
 
 Anywhere = Annotated[
@@ -150,7 +150,7 @@ Anywhere = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccess(Generic[I]):
-    """What is asked for by its id, and the collection that holds it."""
+    """Resource found by its id, with the collection that holds it."""
 
     id: I
     scope: Scope
@@ -158,7 +158,7 @@ class ResourceAccess(Generic[I]):
 
 @dataclass(frozen=True, slots=True)
 class CollectionAccess:
-    """Who looks for something by its id, what for, and in which collection if it says so."""
+    """Access to a resource by its id: the asker, the scope, and the collection if given."""
 
     access: AccessService
     asker: Principal
@@ -166,10 +166,10 @@ class CollectionAccess:
     collection: str | None
 
     def at(self, finder: ById, identity: I) -> ResourceAccess[I]:
-        """Where it is."""
+        """Find the resource and its collection."""
         if self.collection is None:
             return ResourceAccess(identity, self.access.holding(finder, identity, self.asker, self.need))
-        return ResourceAccess(identity, self.access.asked(self.collection, self.asker, self.need))
+        return ResourceAccess(identity, self.access.lazily(self.collection, self.asker, self.need))
 
 
 async def _looking(app: App, asker: Asker, need: Need, collection: Anywhere = None) -> CollectionAccess:
@@ -196,13 +196,13 @@ def _verdict_at(looking: By, feedback_id: EventId) -> ResourceAccess[int]:
 
 
 async def opening_at(app: ApiServices, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
-    """How the asker comes by a collection that need not exist yet, within what its tenant may put anywhere."""
+    """Return how the asker opens a collection that may not exist yet, within its tenant's quotas."""
     room = None if asker is LOCAL else await run_in_threadpool(app.quotas.room, asker)
     return lambda name: replace(app.access.opening(name, asker, need), room=room)
 
 
 def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
-    return app.access.asked(name, asker, need)
+    return app.access.lazily(name, asker, need)
 
 
 class BodyCollection(Protocol):
@@ -260,14 +260,14 @@ def posted(model: type[B]) -> Callable[..., PostedBody[B]]:
     """A dependency that reads the body, once, and resolves the collection that it names."""
 
     def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
-        return PostedBody(body, app.access.asked(body.collection, asker, need))
+        return PostedBody(body, app.access.lazily(body.collection, asker, need))
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
 
 
 def posted_often(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:
-    """As ``posted``, without looking the collection up where this process has done so before.
+    """Parse a body as ``posted`` does, without looking up a collection that this process saw before.
 
     For a route that can do with a scope of then: see ``AccessService.remembered``.
     """
@@ -275,7 +275,7 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]]:
     async def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
         scope = app.access.remembered(body.collection, asker, need)
         if scope is None:
-            scope = await run_in_threadpool(app.access.asked, body.collection, asker, need)
+            scope = await run_in_threadpool(app.access.lazily, body.collection, asker, need)
         return PostedBody(body, scope)
 
     read.__annotations__["body"] = model

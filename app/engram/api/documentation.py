@@ -55,7 +55,7 @@ async def get_docs() -> Response:
 
 @router.get(f"{PATH}/start.js")
 async def get_start() -> Response:
-    """What opens the description in it; a file of its own, so that no script in a page need be allowed."""
+    """Serve the script of the API page as its own file, so that no inline script need be allowed."""
     return Response(START, media_type="text/javascript", headers=KEPT)
 
 

@@ -1,4 +1,4 @@
-"""What a request that is cut off gets to hear."""
+"""Answers to requests that a shutdown cuts off."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What an answer names and which operations take it, as `links` of the OpenAPI document.
+"""`links` of the OpenAPI document: values of answers, and the operations that take them.
 
 Every route may be named here by the values that its answer holds; which of them an operation takes follows from its
 own parameters and body, so that a link cannot say what the operation does not know.
@@ -20,7 +20,7 @@ SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Where values stand in an operation's answer, by the names that operations take them under.
+    """Places of values in an operation's answer, by the names that operations take them under.
 
     Attributes:
         sources: operations, by their ids.

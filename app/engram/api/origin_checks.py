@@ -1,4 +1,4 @@
-"""Who may ask from a browser: hosts by which the service is called, and pages that may write to it.
+"""Checks of browser requests: the hosts the service goes by, and the pages that may write to it.
 
 A page anywhere can have its visitor's browser send requests to this machine. It can read nothing that CORS does not
 let it, but a plain post is sent all the same; and by a name of its own that it turns to this machine's address (DNS
@@ -49,7 +49,7 @@ class AllowedOrigins:
 
     @classmethod
     def by(cls, host: str, hosts: str, origins: str) -> "AllowedOrigins":
-        """As configured: besides ``hosts``, the names of this machine and the address that is listened on."""
+        """Make the allowed origins of settings: ``hosts``, the names of this machine and the listening address."""
         return cls(listed(hosts) | LOOPBACK | {host.lower()}, listed(origins))
 
     def calls(self, host: str) -> bool:

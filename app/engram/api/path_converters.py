@@ -31,7 +31,7 @@ class PassageRoute(Route):
     """
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """As for every route, and by the path as it was sent where a key and a passage decode alike."""
+        """Match by the path as it was sent where a key and a passage decode alike."""
         match, child = super().matches(scope)
         if match is Match.NONE:
             return match, child
@@ -48,7 +48,7 @@ class FeedbackRoute(Route):
     """A route on a verdict. ``/feedback/revoke`` and ``/feedback/retry`` are routes of their own and name none."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """As for every route, but for those names."""
+        """Match as every route does, except for those names."""
         match, child = super().matches(scope)
         if match is not Match.NONE and child["path_params"].get("feedback_id") in NO_IDS:
             return Match.NONE, {}

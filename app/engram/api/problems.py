@@ -174,7 +174,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
 
 
 def _methods(request: Request) -> list[str]:
-    """What the path allows; Starlette names the methods of the first of its routes only."""
+    """Return the methods that the path allows; Starlette names those of its first route only."""
     scope = {name: request.scope.get(name) for name in ("type", "path", "raw_path")}
     scope["root_path"] = request.scope.get("root_path", "")
     everything = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")

@@ -1,4 +1,4 @@
-"""Who makes a request, for what stands around the routes."""
+"""Principal of a request, for code around the routes."""
 
 from ipaddress import IPv6Address, ip_address
 

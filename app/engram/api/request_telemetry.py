@@ -1,4 +1,4 @@
-"""What is told of every request: its id, in the answer and in the log, its time, and what came of it."""
+"""Telemetry of every request: its id, in answer and log, its duration and its outcome."""
 
 import time
 

@@ -80,7 +80,7 @@ def written(value: Any) -> Any:
 
 
 def in_utc(value: datetime) -> datetime:
-    """The same moment in UTC, if the calendar has it there."""
+    """Convert a moment to UTC, if the calendar has it there."""
     try:
         return value.astimezone(UTC)
     except OverflowError as error:

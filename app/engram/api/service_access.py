@@ -1,4 +1,4 @@
-"""What of the application routes may call."""
+"""Services of the application that routes may call."""
 
 from typing import Protocol
 
@@ -26,7 +26,7 @@ from engram.services.jobs.job_service import JobsService
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.verdict_intake import Intake
-from engram.services.maintenance.audit_recording import ActsService
+from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.health_checks import HealthService
 from engram.services.maintenance.reembedding import ReembedService
 from engram.services.maintenance.service_gauges import StateService
@@ -135,4 +135,4 @@ class ApiServices(Protocol):
     @property
     def state(self) -> StateService: ...
     @property
-    def acts(self) -> ActsService: ...
+    def audit_log(self) -> AuditLog: ...

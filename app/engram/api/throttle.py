@@ -52,7 +52,7 @@ class Bounds:
 
 
 class Slots:
-    """So many at once, and so many that wait, in their order."""
+    """Places for concurrent requests, and an ordered queue for more."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -188,7 +188,7 @@ def _busy() -> HTTPException:
 
 
 def _name(scope: Scope) -> str:
-    """Whose limits the request counts against."""
+    """Return the name that the request's limits count under."""
     principal = asker(scope)
     return f"{principal.tenant}/{principal.name}" if principal != LOCAL else f"at {client(scope)}"
 

@@ -19,7 +19,7 @@ class WorkThreads:
         self._at_once = at_once or math.inf
 
     async def do(self, work: Callable[..., T], *arguments: Any) -> T:
-        """What ``work`` comes to; whoever is cancelled while it waits has it done not at all."""
+        """Return the result of ``work``; a request cancelled while it waits does no work."""
         try:
             limiter = self._limiters.get()
         except LookupError:

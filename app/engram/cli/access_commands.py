@@ -26,12 +26,12 @@ def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
     """``act``: what is done, where it is to be recorded, to what."""
     from engram.runtime.container import application
 
-    with application(settings()) as services, services.acts.on_command(act, target) if act else nullcontext():
+    with application(settings()) as services, services.audit_log.on_command(act, target) if act else nullcontext():
         yield services.access_keys
 
 
-@cli.command(rich_help_panel=RUN)
-def keygen(
+@access.command("create-key")
+def create_key(
     name: Annotated[str, typer.Argument(help="Whose key it is.")],
     scopes: Annotated[
         list[str] | None,
@@ -171,7 +171,7 @@ def remove_tenant(
     """Remove a tenant with all that it has: collections and what they learned, keys, quotas, acts."""
     from engram.runtime.container import application
 
-    with application(settings()) as services, services.acts.on_command("remove tenant", name):
+    with application(settings()) as services, services.audit_log.on_command("remove tenant", name):
         services.closing.close(name, confirm)
         while name not in services.closing.run():  # a worker may be at it as well
             if name not in {tenant.name for tenant in services.access_keys.tenants()}:

@@ -43,7 +43,7 @@ def ask(
     passages: Annotated[int | None, typer.Option(min=1, max=1_000, help="Passages read at most.")] = None,
     stop: Annotated[
         str,
-        typer.Option(help="What may stop it sooner: planner, enough, covered, published, llm or rounds (nothing)."),
+        typer.Option(help="Rule that may stop it: planner, sufficiency, covered, published, llm or rounds."),
     ] = "planner",
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages that each query shows.")] = 5,
     answer: Annotated[bool, typer.Option("--answer", help="End with an answer in words, by the LLM.")] = False,
@@ -97,7 +97,7 @@ def _say_round(one: dict[str, Any]) -> None:
     curated = one["curated"]
     repeated = curated["exact"] + curated["near"] + curated["contained"]
     also = f", {repeated} repeated" if repeated else ""
-    figures = [f"{name} {one[name]:.2f}" for name in ("enough", "covered") if one[name] is not None]
+    figures = [f"{name} {one[name]:.2f}" for name in ("sufficiency", "covered") if one[name] is not None]
     turn = one["said"].get("content")  # of an agent
     did = f"{one['action']}: {turn[:100]}" if turn else one["action"]
     say(f"round {one['number']}: {'; '.join(one['queries']) if one['queries'] and not turn else did}")

@@ -7,38 +7,38 @@ import typer
 from engram.cli.http_client import Client
 from engram.cli.terminal import RUN, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
 
-HEADINGS = ("act", "when", "who", "from", "status", "what", "to what")
+HEADINGS = ("id", "when", "who", "from", "status", "what", "to what")
 
 
 @cli.command(rich_help_panel=RUN)
 def audit(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Acts shown.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Entries to show.")] = 20,
     before: Annotated[int | None, typer.Option(min=1, help="Only those before this one.")] = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Who changed, revoked or removed what, the latest first."""
+    """List who changed, revoked or removed what, the latest first."""
     where = {"limit": limit} | ({} if before is None else {"before": before})
     with Client(base_url(url)) as client:
         page = client.send("GET", "/audit", params=where)
     if as_json:
         say_json(page)
         return
-    if page["acts"]:
-        say_table([HEADINGS, *map(_cells, page["acts"])], "><<<><<")
+    if page["entries"]:
+        say_table([HEADINGS, *map(_cells, page["entries"])], "><<<><<")
     if page["next_before"] is not None:
         say(f"more: engram audit --before {page['next_before']}")
 
 
-def _cells(act: dict[str, Any]) -> tuple[str, ...]:
-    status = "unknown" if act["status"] is None else str(act["status"])
-    moment = act["begun_at"][:19].replace("T", " ")
+def _cells(entry: dict[str, Any]) -> tuple[str, ...]:
+    status = "unknown" if entry["status"] is None else str(entry["status"])
+    moment = entry["begun_at"][:19].replace("T", " ")
     return (
-        str(act["id"]),
+        str(entry["id"]),
         moment,
-        act["principal"],
-        act["client"] or "",
+        entry["principal"],
+        entry["client"] or "",
         status,
-        act["action"],
-        act["target"],
+        entry["action"],
+        entry["target"],
     )

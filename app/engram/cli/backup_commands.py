@@ -42,7 +42,7 @@ def backup(
     configured, stopping = settings(), threading.Event()
     with application(configured) as services, _progress_bars() as progress:
         on_stop(stopping.set)
-        with services.acts.on_command("backup", str(target)):
+        with services.audit_log.on_command("backup", str(target)):
             manifest = services.maintenance.backup.backup(target, progress, stopping.is_set)
     if not as_json:
         say(f"{target}: {_described(manifest)}")
@@ -71,7 +71,7 @@ def restore(
         migrate(addresses.database_url)
         with closing(Application(configured, addresses)) as services:
             manifest = _restore(services, source, replace=replace, verify=verify, quiet=as_json)
-            with services.acts.on_command("restore", str(source)):
+            with services.audit_log.on_command("restore", str(source)):
                 pass
     if as_json:
         say_json({"folder": str(source), "manifest": asdict(manifest), "verified": verify or None})
@@ -106,7 +106,7 @@ def _restore(services: "Application", source: Path, *, replace: bool, verify: bo
     if not quiet:
         say(f"{source}: restored, {_described(manifest)}")
     for name in bad:
-        complain(f"{name}: what was learned does not follow from its log; engram verify {name} says where")
+        complain(f"{name}: what was learned does not follow from its log; engram verify -c {name} says where")
     if bad:
         raise ConfigurationError(f"{len(bad)} of {count} collections are not as their log says.")
     if verify and not quiet:

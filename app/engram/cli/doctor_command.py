@@ -38,7 +38,7 @@ def doctor(
 
 
 def _learned(services: "Application") -> "Iterator[CheckResult]":
-    """What a replay of each collection's log says."""
+    """Compare each collection with a replay of its log."""
     from engram.services.maintenance.doctor_checks import CheckResult
 
     for report in services.verify.every(1):
@@ -47,4 +47,4 @@ def _learned(services: "Application") -> "Iterator[CheckResult]":
             yield CheckResult("learned", "ok", f"{name} follows from its log")
         else:
             message = f"{name} differs from its log in {report.difference_count} places"
-            yield CheckResult("learned", "wrong", message, f"engram verify {name}")
+            yield CheckResult("learned", "wrong", message, f"engram verify -c {name}")

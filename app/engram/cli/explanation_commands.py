@@ -174,7 +174,7 @@ FACTORS = 6
 
 
 def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
-    """What memory did to the passages of a trace, and what else makes their scores."""
+    """Print the effects of memory on the passages of a trace, and the other parts of their scores."""
     for row in passages or []:
         plain = row["rank_without_memory"]
         without = "not among the candidates without memory" if plain is None else f"{plain} without memory"
@@ -195,7 +195,7 @@ def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
 
 
 def _factor_lines(features: Mapping[str, Mapping[str, float]], completes: str | None) -> Iterator[str]:
-    """Nothing where features do not rank."""
+    """Yield lines of factors; none where features do not rank."""
     added = {name: one["value"] * one["weight"] for name, one in features.items()}
     strongest = sorted(added, key=lambda name: (-abs(added[name]), name))
     factors = [f"{name} {added[name]:+.3f}" for name in strongest[:FACTORS]]

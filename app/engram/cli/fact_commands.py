@@ -5,15 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import fact_group
 from engram.cli.http_client import ClientError
 from engram.cli.terminal import (
-    ASK,
-    LEARNT,
     CollectionOption,
     JsonOption,
     JudgeOption,
     UrlOption,
-    cli,
     client_of,
     judge_of,
     say,
@@ -24,8 +22,8 @@ GraphOption = Annotated[str | None, typer.Option(help="A graph of facts of its o
 KeyOption = Annotated[str | None, typer.Option(help="Idempotency-Key; by default a new one.")]
 
 
-@cli.command(rich_help_panel=ASK)
-def facts(
+@fact_group.command("search")
+def search_facts(
     question: Annotated[str | None, typer.Argument(help="What is asked.")] = None,
     entity: Annotated[list[str] | None, typer.Option(help="An entity to begin at; repeatable.")] = None,
     subject: Annotated[str | None, typer.Option(help="Facts of this subject.")] = None,
@@ -68,8 +66,8 @@ def facts(
             say(f"[{number}] {source['source'] or source['passage_id']}: {source['text']}")
 
 
-@cli.command(rich_help_panel=ASK)
-def state(
+@fact_group.command("add")
+def add_fact(
     source: Annotated[str, typer.Argument(help="Who says so.")],
     subject: Annotated[str, typer.Argument()],
     predicate: Annotated[str, typer.Argument()],
@@ -96,8 +94,8 @@ def state(
     _send_statement("/facts", body, key, url, as_json=as_json)
 
 
-@cli.command(rich_help_panel=ASK)
-def revise(
+@fact_group.command("revise")
+def revise_fact(
     action: Annotated[str, typer.Argument(help="confirm, contradict, supersede, close; or words.")],
     fact_id: Annotated[int | None, typer.Argument(metavar="FACT", help="The fact; none with words.")] = None,
     judge: JudgeOption = None,
@@ -120,8 +118,8 @@ def revise(
     _send_statement("/facts/revise", body, key or uuid.uuid4().hex, url, as_json=as_json)
 
 
-@cli.command(rich_help_panel=LEARNT)
-def fact(
+@fact_group.command("show")
+def show_fact(
     fact_id: Annotated[int, typer.Argument(metavar="FACT")],
     collection: CollectionOption = "default",
     url: UrlOption = None,
@@ -146,8 +144,8 @@ def fact(
         say(f"  {cause['kind']} by {who} {effect}: belief {cause['belief']:.2f}{other_fact}{event}")
 
 
-@cli.command(rich_help_panel=LEARNT)
-def predicate(
+@fact_group.command("predicate")
+def set_predicate(
     name: Annotated[str | None, typer.Argument(help="Without one all are counted and shown.")] = None,
     one: Annotated[bool | None, typer.Option("--one/--several", help="Objects at a time.")] = None,
     graph: GraphOption = None,

@@ -5,15 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import fact_group
 from engram.cli.fact_commands import GraphOption, KeyOption
 from engram.cli.http_client import ClientError
 from engram.cli.terminal import (
-    LEARNT,
     CollectionOption,
     JsonOption,
     JudgeOption,
     UrlOption,
-    cli,
     client_of,
     judge_of,
     say,
@@ -21,8 +20,8 @@ from engram.cli.terminal import (
 )
 
 
-@cli.command(rich_help_panel=LEARNT)
-def adopt(
+@fact_group.command("merge")
+def merge_graphs(
     graph: Annotated[str, typer.Argument(help="A graph of facts of its own.")],
     into: Annotated[str | None, typer.Option(help="The graph it comes to; by default the collection's.")] = None,
     judge: JudgeOption = None,
@@ -31,7 +30,7 @@ def adopt(
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Merge a graph of facts into another: all that was said in it, each once; `unsay` takes it back."""
+    """Merge a graph of facts into another: all that was said in it, each once; `retract` takes it back."""
     options = {"collection": collection, "graph": graph, "into": into, "judge": judge_of(judge)}
     body = {name: value for name, value in options.items() if value is not None}
     with client_of(url) as client:
@@ -44,8 +43,8 @@ def adopt(
         say(f"event {done['event']['event_id']}: merged {graph}: {', '.join(counts)}")
 
 
-@cli.command(rich_help_panel=LEARNT)
-def align(
+@fact_group.command("align")
+def align_names(
     preview: Annotated[bool, typer.Option("--preview", help="Only show which.")] = False,
     graph: GraphOption = None,
     collection: CollectionOption = "default",
@@ -66,11 +65,11 @@ def align(
     say(f"{collection}: {result['joined']} names {'would join' if preview else 'joined'}")
 
 
-@cli.command(rich_help_panel=LEARNT)
-def unsay(
+@fact_group.command("retract")
+def retract(
     event_id: Annotated[
         int | None,
-        typer.Argument(metavar="EVENT", help="As `state`, `revise`, `adopt` and `fact` name it."),
+        typer.Argument(metavar="EVENT", help="Its id, as `add`, `revise`, `merge` and `show` print it."),
     ] = None,
     judge_name: Annotated[str | None, typer.Option("--judge", help="All verdicts on facts of this judge.")] = None,
     since: Annotated[str | None, typer.Option("--from", help="Received since, as 2026-05-01T00:00:00Z.")] = None,

@@ -50,14 +50,14 @@ def _httpx() -> "ModuleType":
 
 
 class Patience:
-    """How long a service that went away is waited for, starting anew whenever it was there again."""
+    """Time left to wait for a service that went away; it starts anew whenever the service was back."""
 
     def __init__(self, seconds: float = AWAY_PATIENCE_SECONDS) -> None:
         self._seconds = seconds
         self._since: float | None = None
         self._pause = POLL_SECONDS
 
-    def left(self) -> bool:
+    def has_time(self) -> bool:
         """Whether to wait on; counts from the first time that it is asked."""
         if self._since is None:
             self._since = time.monotonic()
@@ -69,7 +69,7 @@ class Patience:
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
     def restore(self) -> None:
-        """It is there again."""
+        """Start anew, since the service is back."""
         self._since, self._pause = None, POLL_SECONDS
 
 
@@ -184,7 +184,7 @@ class Client:
             try:
                 job = self.send("GET", f"/jobs/{job_id}", params={"collection": collection, "errors_limit": 10})
             except AwayError as error:
-                if not patience.left():
+                if not patience.has_time():
                     raise
                 if not missing:
                     away(error)

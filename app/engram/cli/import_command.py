@@ -89,7 +89,7 @@ def import_(
 
 
 class _Read:
-    """What became of the files."""
+    """Outcome of reading the files."""
 
     def __init__(self) -> None:
         self.sources: set[str] = set()

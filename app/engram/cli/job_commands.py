@@ -4,13 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import job_group
 from engram.cli.http_client import path_of
 from engram.cli.terminal import (
-    STOCK,
     CollectionOption,
     JsonOption,
     UrlOption,
-    cli,
     client_of,
     complain,
     say,
@@ -19,22 +18,17 @@ from engram.cli.terminal import (
 )
 
 HEADINGS = ("job", "kind", "status", "done", "of", "asked for", "")
-group = typer.Typer(invoke_without_command=True, help="List a collection's jobs, the latest first, or cancel one.")
-cli.add_typer(group, name="jobs", rich_help_panel=STOCK)
 
 
-@group.callback()
-def listed(
-    context: typer.Context,
+@job_group.command("list")
+def list_jobs(
     collection: CollectionOption = "default",
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Jobs shown.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Jobs to list.")] = 20,
     before: Annotated[int | None, typer.Option(min=1, help="Only those before this number.")] = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List a collection's jobs, the latest first, or cancel one."""
-    if context.invoked_subcommand is not None:
-        return
+    """List the jobs of a collection, the latest first."""
     where = {"limit": limit} | ({} if before is None else {"before": before})
     with client_of(url) as client:
         page = client.send("GET", path_of("collections", collection, "jobs"), params=where)
@@ -47,17 +41,17 @@ def listed(
         if job["error"] is not None:
             complain(f"{job['job_id']}: {job['error']}")
     if page["next_before"] is not None:
-        say(f"more: engram jobs -c {collection} --before {page['next_before']}")
+        say(f"more: engram job list -c {collection} --before {page['next_before']}")
 
 
-@group.command()
-def cancel(
+@job_group.command("cancel")
+def cancel_job(
     job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.")],
     collection: CollectionOption = "default",
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have a job end before its end; what it did so far stays."""
+    """End a job early. What it did so far stays."""
     with client_of(url) as client:
         job = client.send("DELETE", path_of("jobs", job_id), params={"collection": collection})
     if as_json:

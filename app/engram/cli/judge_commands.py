@@ -5,13 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import judges_group
 from engram.cli.http_client import ClientError, path_of
 from engram.cli.terminal import (
-    LEARNT,
     CollectionOption,
     JsonOption,
     UrlOption,
-    cli,
     client_of,
     say,
     say_json,
@@ -40,8 +39,8 @@ FIELDS = (
 )
 
 
-@cli.command(rich_help_panel=LEARNT)
-def judges(
+@judges_group.command("list")
+def list_judges(
     collection: CollectionOption = "default",
     after: Annotated[str | None, typer.Option(help="Judges after this name.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Judges shown, in name order.")] = 100,
@@ -62,7 +61,7 @@ def judges(
             say(f"there may be more: --after {page['next_after']!r}")
 
 
-@cli.command(name="set-judge", rich_help_panel=LEARNT)
+@judges_group.command("set")
 def set_judge(
     judge: Annotated[str, typer.Argument(help="The judge's name.")],
     positive: Annotated[float | None, typer.Option(help="R_pos: unreliability of its support.")] = None,

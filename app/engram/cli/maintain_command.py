@@ -27,7 +27,7 @@ def maintain(
     stopping = threading.Event()
     with application(settings()) as services:
         on_stop(stopping.set)
-        with services.acts.on_command("maintain", "--force" if force else ""):
+        with services.audit_log.on_command("maintain", "--force" if force else ""):
             reports = services.maintenance.indexes.run(force=force, should_stop=stopping.is_set)
     if reports is None:
         raise UnavailableError("The indexes are being maintained by another process.")

@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import parked_group
 from engram.cli.http_client import Client, ClientError
 from engram.cli.query_commands import one_by_one, say_statuses
-from engram.cli.terminal import LEARNT, CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json
+from engram.cli.terminal import CollectionOption, JsonOption, UrlOption, client_of, say, say_json
 
 
-@cli.command(rich_help_panel=LEARNT)
-def parked(
+@parked_group.command("list")
+def list_parked(
     collection: CollectionOption = "default",
     after: Annotated[int, typer.Option(min=0, help="Only those after this id.")] = 0,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Verdicts shown.")] = 100,
@@ -27,10 +28,10 @@ def parked(
     for event in page["feedback"]:
         say(f"feedback {event['feedback_id']} of {event['judge']}, {event['received_at']}: {_line(event['error'])}")
     if page["next_after"] is not None:
-        say(f"more: engram parked -c {collection} --after {page['next_after']}")
+        say(f"more: engram parked list -c {collection} --after {page['next_after']}")
 
 
-@cli.command(rich_help_panel=LEARNT)
+@parked_group.command("retry")
 def retry(
     events: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Feedback ids.")] = None,
     judge_name: Annotated[str | None, typer.Option("--judge", help="Parked verdicts of this judge.")] = None,

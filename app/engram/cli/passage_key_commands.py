@@ -4,51 +4,49 @@ from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import passage_key_group
 from engram.cli.http_client import path_of
 from engram.cli.terminal import (
-    LEARNT,
     CollectionOption,
     JsonOption,
     UrlOption,
-    cli,
     client_of,
     say,
     say_json,
     say_table,
 )
 
-NameArgument = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
 HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", "")
 
 
-@cli.command(rich_help_panel=LEARNT)
-def evolve(name: NameArgument, url: UrlOption = None, as_json: JsonOption = False) -> None:
+@passage_key_group.command("evolve")
+def evolve(collection: CollectionOption = "default", url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Let the passage keys of a collection take in now what verdicts validated."""
     with client_of(url) as client:
-        done = client.send("POST", path_of("collections", name, "evolve"))
+        done = client.send("POST", path_of("collections", collection, "evolve"))
     if as_json:
         say_json(done)
     elif done["generation"] is None:
-        say(f"{name}: nothing waits that moves a key; {_serving(done['serving'])}")
+        say(f"{collection}: nothing waits that moves a key; {_serving(done['serving'])}")
     else:
         generation = done["generation"]
         say(
-            f"{name}: generation {generation['number']} serves; verdicts taken in: {generation['events']}, "
+            f"{collection}: generation {generation['number']} serves; verdicts taken in: {generation['events']}, "
             f"keys composed: {generation['passages']}"
         )
 
 
-@cli.command(rich_help_panel=LEARNT)
-def keys(
-    name: NameArgument,
+@passage_key_group.command("status")
+def key_status(
+    collection: CollectionOption = "default",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Generations shown, the latest first.")] = 20,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show where the passage keys of a collection stand, and its evolutions."""
     with client_of(url) as client:
-        standing = client.send("GET", path_of("collections", name, "keys"))
-        page = client.send("GET", path_of("collections", name, "generations"), params={"limit": limit})
+        standing = client.send("GET", path_of("collections", collection, "keys"))
+        page = client.send("GET", path_of("collections", collection, "generations"), params={"limit": limit})
     if as_json:
         say_json({"keys": standing, "generations": page})
         return
@@ -58,24 +56,25 @@ def keys(
         say_table([HEADINGS, *rows], "<<<<<<<")
 
 
-@cli.command(rich_help_panel=LEARNT)
+@passage_key_group.command("rollback")
 def rollback(
-    name: NameArgument,
     generation: Annotated[int, typer.Argument(min=0, help="The generation to serve; 0: base keys.")],
+    collection: CollectionOption = "default",
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Serve the passage keys of another generation, earlier or later."""
     with client_of(url) as client:
-        standing = client.send("POST", path_of("collections", name, "rollback"), json={"generation": generation})
+        path = path_of("collections", collection, "rollback")
+        standing = client.send("POST", path, json={"generation": generation})
     if as_json:
         say_json(standing)
     else:
         say(_standing(standing))
 
 
-@cli.command(rich_help_panel=LEARNT)
-def key(
+@passage_key_group.command("show")
+def show_key(
     passage: Annotated[str, typer.Argument(help="Your id of the passage.")],
     collection: CollectionOption = "default",
     limit: Annotated[int, typer.Option(min=1, max=100, help="Units shown, best first.")] = 20,

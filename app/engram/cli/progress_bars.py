@@ -15,16 +15,16 @@ from rich.text import Text
 
 
 class Rate(ProgressColumn):
-    """How many are done in a second, of late."""
+    """Recent number of items per second."""
 
     def render(self, task: Task) -> Text:
-        """Nothing until it can be told."""
+        """Render the rate; empty until it is known."""
         speed = task.finished_speed or task.speed
         return Text("" if not speed else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")
 
 
 def progress_bar(console: Console) -> Progress:
-    """How much of a job is done, how fast it goes, and how long it has taken and will take."""
+    """Make a bar with progress, rate, elapsed and remaining time of a job."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli.answer_text import say_answer, say_changes, why_nothing
+from engram.cli.command_groups import collection_group
 from engram.cli.http_client import Client, ClientError, path_of
 from engram.cli.metadata_filters import FilterOption, as_filter
 from engram.cli.terminal import (
     ASK,
-    STOCK,
     CollectionOption,
     JsonOption,
     JudgeOption,
@@ -35,7 +35,7 @@ INTERRUPTED = 130
 
 
 def progress_bar() -> "Progress":
-    """How much of a job is done."""
+    """Make the progress bar of a job."""
     from engram.cli import progress_bars
 
     return progress_bars.progress_bar(err())
@@ -61,8 +61,8 @@ def followed(
     except KeyboardInterrupt:
         where = f"-c {shlex.quote(accepted['collection'])}"
         complain(
-            f"{label}: the job goes on. `engram jobs {where}` shows it, "
-            f"`engram jobs cancel {accepted['job_id']} {where}` ends it."
+            f"{label}: the job goes on. `engram job list {where}` shows it, "
+            f"`engram job cancel {accepted['job_id']} {where}` ends it."
         )
         raise typer.Exit(INTERRUPTED) from None
     return job
@@ -91,12 +91,12 @@ def say_statuses(page: dict[str, Any]) -> None:
         say(f"feedback {event['feedback_id']}: {event['status']}")
 
 
-@cli.command(rich_help_panel=STOCK)
+@collection_group.command("rekey")
 def rekey(
-    collection: Annotated[str, typer.Argument(help="The collection's name.")],
     key_building: Annotated[
         str, typer.Option(help="What keys are made of from now on: full, title, abstract or keywords.")
     ],
+    collection: CollectionOption = "default",
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
@@ -119,9 +119,9 @@ def rekey(
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
 
 
-@cli.command(rich_help_panel=STOCK)
+@collection_group.command("reembed")
 def reembed(
-    collection: Annotated[str, typer.Argument(help="The collection's name.")],
+    collection: CollectionOption = "default",
     model: Annotated[
         str | None, typer.Option(help="The encoder; by default that of the service that the collection is not of.")
     ] = None,

@@ -6,7 +6,7 @@ import typer
 
 from engram.cli.http_client import Client, path_of
 from engram.cli.query_commands import progress_bar, succeeded
-from engram.cli.terminal import LEARNT, JsonOption, UrlOption, cli, client_of, say, say_json
+from engram.cli.terminal import LEARNT, CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @cli.command(rich_help_panel=LEARNT)
 def replay(
-    collection: Annotated[str, typer.Argument(help="The collection's name.")],
     until: Annotated[str, typer.Option(metavar="TIME", help="The moment, with its offset: 2026-05-01T12:00:00Z.")],
     into: Annotated[
         str | None, typer.Option(metavar="NAME", help="The new collection; named by the moment by default.")
     ] = None,
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
+    collection: CollectionOption = "default",
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:

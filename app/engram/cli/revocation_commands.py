@@ -60,7 +60,9 @@ def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str
 
 @cli.command(rich_help_panel=LEARNT)
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="COLLECTION", help="Names; all by default.")] = None,
+    collections: Annotated[
+        list[str] | None, typer.Option("--collection", "-c", help="A name; repeatable; all by default.")
+    ] = None,
     differences: Annotated[
         int, typer.Option(min=1, max=100_000, help="Differences shown of each collection.")
     ] = 20,
@@ -75,7 +77,7 @@ def verify(
 
     with application(settings()) as services:
         where = services.database.address
-        scopes = [services.access.scope(name) for name in names or ()]
+        scopes = [services.access.scope(name) for name in collections or ()]
         reports = []
         every = services.verify.every(differences)
         for report in (services.verify.verify(scope, differences) for scope in scopes) if scopes else every:
@@ -89,8 +91,8 @@ def verify(
         documents = [asdict(report) | {"clean": report.clean} for report in reports]
         say_json({"database": where, "rows": rows, "collections": documents})
     else:
-        collections = "1 collection" if len(reports) == 1 else f"{len(reports)} collections"
-        say(f"checked {rows} rows of {collections} in {where}")
+        counts = "1 collection" if len(reports) == 1 else f"{len(reports)} collections"
+        say(f"checked {rows} rows of {counts} in {where}")
     if not all(report.clean for report in reports):
         raise typer.Exit(1)
 

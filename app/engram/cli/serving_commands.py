@@ -6,18 +6,41 @@ from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import collection_group
 from engram.cli.http_client import ClientError, path_of
-from engram.cli.passage_key_commands import NameArgument
-from engram.cli.terminal import LEARNT, STOCK, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from engram.cli.terminal import (
+    LEARNT,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    cli,
+    client_of,
+    say,
+    say_json,
+    say_table,
+)
 
 PLURALS = {"passage": "passages", "sentence": "sentences", "entity": "entities"}
 FIGURES = ("retrieval_success", "evidence_recall", "reciprocal_rank", "generation_success", "hops")
 HEADINGS = ("arm", "queries", "judged", "unjudged", *(name.replace("_", " ") for name in FIGURES), "median ms")
 
 
-@cli.command(rich_help_panel=STOCK)
-def collection(
-    name: NameArgument,
+@collection_group.command("show")
+def show_collection(
+    collection: CollectionOption = "default", url: UrlOption = None, as_json: JsonOption = False
+) -> None:
+    """Show what a collection holds and how it serves."""
+    with client_of(url) as client:
+        document = client.send("GET", path_of("collections", collection))
+    if as_json:
+        say_json(document)
+    else:
+        _say_collection(document)
+
+
+@collection_group.command("set")
+def set_collection(
+    collection: CollectionOption = "default",
     shadow: Annotated[
         bool | None, typer.Option("--shadow/--live", help="Serve without memory while it learns, or with it.")
     ] = None,
@@ -47,7 +70,7 @@ def collection(
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how a collection serves, or change it; what no option names stays as it is."""
+    """Change how a collection serves. A setting that no option names stays as it is."""
     exploration = {"share": explore, "slots": slots, "seed": seed}
     exploring = {key: value for key, value in exploration.items() if value is not None}
     if experiment is not None and no_experiment:
@@ -65,9 +88,10 @@ def collection(
         patch["corpus_kind"] = None if corpus_kind == "auto" else corpus_kind
     if passage_facts is not None:
         patch["passage_facts"] = passage_facts
+    if not patch:
+        raise ClientError("Name at least one setting to change: engram collection set --help.")
     with client_of(url) as client:
-        path = path_of("collections", name)
-        document = client.send("PATCH", path, json=patch) if patch else client.send("GET", path)
+        document = client.send("PATCH", path_of("collections", collection), json=patch)
     if as_json:
         say_json(document)
     else:
@@ -117,7 +141,7 @@ def _say_collection(document: dict[str, Any]) -> None:
 
 @cli.command(rich_help_panel=LEARNT)
 def lift(
-    name: NameArgument,
+    collection: CollectionOption = "default",
     since: Annotated[str | None, typer.Option("--from", help="Answered since, as 2026-05-01T00:00:00Z.")] = None,
     before: Annotated[str | None, typer.Option("--to", help="Answered before that.")] = None,
     baseline: Annotated[
@@ -130,7 +154,7 @@ def lift(
     options = {"from": since, "to": before, "baseline": baseline}
     params = {key: value for key, value in options.items() if value is not None}
     with client_of(url) as client:
-        report = client.send("GET", path_of("collections", name, "lift"), params=params)
+        report = client.send("GET", path_of("collections", collection, "lift"), params=params)
     if as_json:
         say_json(report)
         return

@@ -1,26 +1,25 @@
-"""``engram sessions``: the questions that took several rounds, in a list."""
+"""Command that lists sessions, the questions that took several rounds."""
 
 from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import session_group
 from engram.cli.terminal import (
-    ASK,
     CollectionOption,
     JsonOption,
     UrlOption,
-    cli,
     client_of,
     say,
     say_json,
     say_table,
 )
 
-HEADINGS = ("session", "planner", "status", "because", "rounds", "enough", "begun", "question")
+HEADINGS = ("session", "planner", "status", "because", "rounds", "sufficiency", "begun", "question")
 
 
-@cli.command(rich_help_panel=ASK)
-def sessions(
+@session_group.command("list")
+def list_sessions(
     collection: CollectionOption = "default",
     status: Annotated[
         str | None, typer.Option(help="Only those that are running, stopped, cancelled or failed.")
@@ -42,7 +41,7 @@ def sessions(
         say_table([HEADINGS, *map(_cells, page["sessions"])], "<<<<>><<")
     if page["next_before"] is not None:
         status_option = f" --status {status}" if status else ""
-        say(f"more: engram sessions -c {collection}{status_option} --before {page['next_before']}")
+        say(f"more: engram session list -c {collection}{status_option} --before {page['next_before']}")
 
 
 def _cells(session: dict[str, Any]) -> tuple[str, ...]:
@@ -52,7 +51,7 @@ def _cells(session: dict[str, Any]) -> tuple[str, ...]:
         session["status"],
         session["stop_reason"] or "",
         str(session["rounds"]),
-        "" if session["enough"] is None else f"{session['enough']:.2f}",
+        "" if session["sufficiency"] is None else f"{session['sufficiency']:.2f}",
         session["created_at"][:19].replace("T", " "),
         session["question"],
     )

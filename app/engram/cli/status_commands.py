@@ -4,17 +4,18 @@ from typing import Annotated, Any
 
 import typer
 
+from engram.cli.command_groups import collection_group, passage_group
 from engram.cli.explanation_commands import short
 from engram.cli.http_client import path_of
 from engram.cli.terminal import (
     RUN,
-    STOCK,
     CollectionOption,
     JsonOption,
     UrlOption,
     base_url,
     cli,
     client_of,
+    counted,
     say,
     say_json,
     say_table,
@@ -43,8 +44,8 @@ def status(url: UrlOption = None, as_json: JsonOption = False) -> None:
     say_table(rows, "<<")
 
 
-@cli.command(rich_help_panel=STOCK)
-def collections(
+@collection_group.command("list")
+def list_collections(
     after: Annotated[str | None, typer.Option(help="Only those whose names come after this one.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Collections shown.")] = 100,
     url: UrlOption = None,
@@ -62,7 +63,7 @@ def collections(
     elif after is None:
         say("There is no collection yet: engram ingest FILE -c NAME, or engram sample")
     if page["next_after"] is not None:
-        say(f"more: engram collections --after {page['next_after']}")
+        say(f"more: engram collection list --after {page['next_after']}")
 
 
 def _cells(collection: dict[str, Any]) -> tuple[str, ...]:
@@ -76,37 +77,75 @@ def _cells(collection: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-@cli.command(rich_help_panel=STOCK)
-def passages(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Their ids; a page of all without.")
-    ] = None,
+@collection_group.command("delete")
+def delete_collection(
+    collection: Annotated[str, typer.Option("--collection", "-c", help="The collection's name.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    url: UrlOption = None,
+) -> None:
+    """Delete a collection with its passages and everything learned on them."""
+    with client_of(url) as client:
+        document = client.send("GET", path_of("collections", collection))
+        count = counted(document["passage_count"], "passage")
+        if not yes:
+            typer.confirm(f"Delete {collection} with {count} and everything learned on them?", abort=True, err=True)
+        client.send("DELETE", path_of("collections", collection))
+    say(f"{collection}: deleted, with {count}")
+
+
+@passage_group.command("list")
+def list_passages(
     after: Annotated[str | None, typer.Option(help="Only those whose ids come after this one.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Passages listed.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Passages to list.")] = 20,
     collection: CollectionOption = "default",
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List a collection's passages by their ids, or show some with their metadata and their sentences' ids."""
+    """List the passages of a collection by their ids."""
+    params: dict[str, Any] = {"limit": limit} | ({} if after is None else {"after": after})
     with client_of(url) as client:
-        if names:
-            where = {"collection": collection}
-            documents = [client.send("GET", path_of("passages", name), params=where) for name in names]
-            page: dict[str, Any] = {"passages": documents, "next_after": None}
-        else:
-            asked: dict[str, Any] = {"limit": limit} | ({} if after is None else {"after": after})
-            page = client.send("GET", path_of("collections", collection, "passages"), params=asked)
+        page = client.send("GET", path_of("collections", collection, "passages"), params=params)
     if as_json:
         say_json(page)
         return
     for passage in page["passages"]:
-        if names:
-            _say_passage(passage)
-        else:
-            title = f"{short(passage['title'], 60)}: " if passage["title"] else ""
-            say(f"{passage['id']}  {title}{short(passage['text'], 100)}")
+        title = f"{short(passage['title'], 60)}: " if passage["title"] else ""
+        say(f"{passage['id']}  {title}{short(passage['text'], 100)}")
     if page["next_after"] is not None:
-        say(f"more: engram passages -c {collection} --after {page['next_after']}")
+        say(f"more: engram passage list -c {collection} --after {page['next_after']}")
+
+
+@passage_group.command("show")
+def show_passages(
+    passage_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of passages.")],
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show passages with their metadata and the ids of their sentences."""
+    with client_of(url) as client:
+        documents = [
+            client.send("GET", path_of("passages", passage_id), params={"collection": collection})
+            for passage_id in passage_ids
+        ]
+    if as_json:
+        say_json({"passages": documents})
+        return
+    for document in documents:
+        _say_passage(document)
+
+
+@passage_group.command("delete")
+def delete_passages(
+    passage_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of passages.")],
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+) -> None:
+    """Delete passages with everything learned on them."""
+    with client_of(url) as client:
+        for passage_id in passage_ids:
+            client.send("DELETE", path_of("passages", passage_id), params={"collection": collection})
+            say(f"{passage_id}: deleted")
 
 
 def _say_passage(passage: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What all commands share: the Typer application, the two consoles, common options, settings."""
+"""Shared parts of commands: the Typer application, the two consoles, common options, settings."""
 
 import json
 import os
@@ -39,8 +39,25 @@ OTHER_NAMES = {
     "chat": "ask",
     "vote": "feedback",
     "rate": "feedback",
-    "list": "collections",
-    "ls": "collections",
+    "collections": "collection list",
+    "delete": "collection delete",
+    "drop": "collection delete",
+    "evolve": "passage-key evolve",
+    "facts": "fact search",
+    "jobs": "job list",
+    "keygen": "access create-key",
+    "keys": "passage-key status",
+    "list": "collection list",
+    "ls": "collection list",
+    "passages": "passage list",
+    "reembed": "collection reembed",
+    "rekey": "collection rekey",
+    "remove": "passage delete",
+    "retry": "parked retry",
+    "rm": "passage delete",
+    "rollback": "passage-key rollback",
+    "sessions": "session list",
+    "set-judge": "judges set",
     "run": "up",
     "start": "up",
     "health": "status",
@@ -49,12 +66,6 @@ OTHER_NAMES = {
     "version": "--version",
     "help": "--help",
 }
-NOT_A_COMMAND = dict.fromkeys(
-    ("delete", "remove", "rm", "drop"),
-    "Collections and passages are deleted over HTTP: DELETE /collections/NAME, "
-    "DELETE /passages/ID?collection=NAME. "
-    "`engram revoke` takes back verdicts, `engram jobs cancel` ends a job.",
-)
 
 
 class Grouped(TyperGroup):
@@ -75,8 +86,6 @@ class Grouped(TyperGroup):
 
 def _hint(name: str) -> str | None:
     """Say what to type instead of a name that is known to be looked for."""
-    if name in NOT_A_COMMAND:
-        return NOT_A_COMMAND[name]
     return f"Did you mean 'engram {OTHER_NAMES[name]}'?" if name in OTHER_NAMES else None
 
 
@@ -128,7 +137,7 @@ def base_url(url: str | None) -> str:
 
 
 def _configured_url() -> str:
-    """As `Settings.base_url` has it."""
+    """Return the configured address, as `Settings.base_url` does."""
     known = _variables()
     host, port = known.get("ENGRAM_HOST", "127.0.0.1"), known.get("ENGRAM_PORT", "8000")
     if not port.isdecimal():
@@ -137,7 +146,7 @@ def _configured_url() -> str:
 
 
 def _variables() -> dict[str, str]:
-    """What settings are read from; reading all settings would be half of a client's start."""
+    """Return the variables that settings are read from; reading all settings would double a client's start."""
     variables: dict[str, str | None] = dict(os.environ)
     if Path(".env").exists():
         from dotenv import dotenv_values
@@ -152,7 +161,7 @@ def access_key() -> str | None:
 
 
 def judge_of(named: str | None) -> str | None:
-    """Whose verdict it is that a command gives: as named, else the access key's judge, else ``cli``."""
+    """Return the judge of a command's verdict: as named, else the access key's judge, else ``cli``."""
     return named if access_key() else named or "cli"
 
 

@@ -1,24 +1,33 @@
-"""For which tenant the database is asked: set when a request is known to be somebody's, heeded by every connection.
+"""Tenant on whose behalf the database is asked, set when a request is authenticated.
 
 It is a second lock, under the scope that services go by: where row security is on, a connection that serves a
-tenant sees no row of another's, whatever the statement says. Outside of requests no tenant is set, and all is seen.
+tenant sees no row of another's, whatever the statement says. Outside of requests nothing is restricted.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 _tenant: ContextVar[str | None] = ContextVar("tenant", default=None)
 
 
 def current() -> str | None:
-    """Whose rows may be seen; None: everybody's."""
+    """Return the tenant whose rows may be seen; None is every tenant."""
     return _tenant.get()
 
 
+def restricted_to(tenant: str | None) -> AbstractContextManager[None]:
+    """Restrict the block, and threads that it is handed to, to rows of this tenant; None restricts nothing."""
+    return _set(tenant)
+
+
+def unrestricted() -> AbstractContextManager[None]:
+    """Let the block see the rows of every tenant."""
+    return _set(None)
+
+
 @contextmanager
-def of(tenant: str | None) -> Iterator[None]:
-    """What is done in the block, in threads that it is handed to as well, is done for this tenant."""
+def _set(tenant: str | None) -> Iterator[None]:
     before = _tenant.set(tenant)
     try:
         yield

@@ -48,7 +48,7 @@ class Converter:
             raise UnreadableError(f"{source} is larger than {self.limits.file_bytes >> 20} MiB.")
         header = {"source": source, "size": size, "overlap": overlap, "limits": asdict(self.limits)}
         with self._lock:
-            answer = self._asked(source, json.dumps(header).encode(), data)
+            answer = self._ask_process(source, json.dumps(header).encode(), data)
         if "error" in answer:
             raise _FAILURES.get(answer["error"], UnreadableError)(answer["detail"])
         return Conversion(tuple(ImportedPassage(**one) for one in answer["passages"]), tuple(answer["notes"]))
@@ -68,7 +68,7 @@ class Converter:
     ) -> None:
         self.close()
 
-    def _asked(self, source: str, header: bytes, data: bytes) -> Any:
+    def _ask_process(self, source: str, header: bytes, data: bytes) -> Any:
         process = self._started()
         late = threading.Event()
 

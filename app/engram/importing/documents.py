@@ -1,4 +1,4 @@
-"""What is read from a file, whatever its format."""
+"""Content of a document, whatever its format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -23,7 +23,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """What there is to import.
+    """Files to import.
 
     Attributes:
         sources: in order, each once.

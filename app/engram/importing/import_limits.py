@@ -11,7 +11,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class ConversionLimits:
-    """How much one document may take.
+    """Limits of converting one document.
 
     Attributes:
         file_bytes: size of the file.

@@ -1,4 +1,4 @@
-"""What readers share: blocks below headings, and text without its layout."""
+"""Shared parts of readers: blocks below headings, and text without its layout."""
 
 from collections.abc import Sequence
 from dataclasses import replace

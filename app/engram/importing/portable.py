@@ -81,7 +81,7 @@ def _add_page(page: str, bookmarks: Sequence[Bookmark], outline: Outline) -> Non
 
 
 def _heading_lines(lines: Sequence[str], title: str) -> int:
-    """How many lines from the first on are the title, 0: none. Numbering counts on neither side."""
+    """Count the leading lines that repeat the title, numbering aside; 0 if none does."""
     for length in range(1, min(_HEADING_LINES, len(lines)) + 1):
         if _bare(" ".join(lines[:length])) == _bare(title):
             return length

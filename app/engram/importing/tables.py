@@ -98,7 +98,7 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[list[Impor
 def _grid(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     """(number, cells) of the rows that have a value."""
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-        cells = [_shown(value) for value in row]
+        cells = [_cell_text(value) for value in row]
         while cells and not cells[-1]:
             cells.pop()
         if cells:
@@ -119,7 +119,7 @@ def _records(columns: Sequence[str], grid: Sequence[tuple[int, list[str]]]) -> I
         yield Record({name: value for name, value in zip(columns, row, strict=False) if value}, number)
 
 
-def _shown(value: object) -> str:  # noqa: PLR0911 - a case each
+def _cell_text(value: object) -> str:  # noqa: PLR0911 - a case each
     match value:
         case None:
             return ""

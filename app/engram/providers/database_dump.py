@@ -176,13 +176,13 @@ class _Running:
 
     @property
     def output(self) -> BufferedReader:
-        """What it writes."""
+        """Stream that the program writes."""
         assert isinstance(self._process.stdout, BufferedReader)  # noqa: S101 - asked for above
         return self._process.stdout
 
     @property
     def input(self) -> IO[bytes]:
-        """What it reads."""
+        """Stream that the program reads."""
         assert self._process.stdin is not None  # noqa: S101 - asked for
         return self._process.stdin
 

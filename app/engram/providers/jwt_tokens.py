@@ -27,7 +27,7 @@ class Tokens:
         self._keys = PyJWKClient(keys_url, lifespan=KEYS_SECONDS, timeout=TIMEOUT_SECONDS)
 
     def claims(self, token: str) -> Mapping[str, Any]:
-        """What the token claims, its subject and its end among it.
+        """Verify a token and return its claims, subject and expiry among them.
 
         Raises:
             UnauthorizedError: it is not signed by the issuer, not for this audience, or not valid now.

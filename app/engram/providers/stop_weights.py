@@ -24,14 +24,14 @@ DIGITS = 6
 
 
 class Relevance(Protocol):
-    """How much texts are about a question, in [0, 1]; safe to call from several threads at once."""
+    """Relevance of texts to a question, in [0, 1]; safe to call from several threads at once."""
 
     @property
     def name(self) -> str:
-        """What weights say that they were fitted by."""
+        """Name that fitted weights record."""
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Of each of the texts."""
+        """Score each of the texts."""
 
 
 class CrossEncoder:
@@ -71,7 +71,7 @@ class CrossEncoder:
         return self._name
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Of each text, in [0, 1]."""
+        """Score each text, in [0, 1]."""
         if not texts:
             return []
         with self._lock:
@@ -137,7 +137,7 @@ def _from_json(content: Mapping[str, Any]) -> StopWeights:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Of the weights' files, whose names end alike whatever they are called."""
+    """Hash the weight files, whatever they are called."""
     digest = hashlib.sha256()
     for path in sorted((*folder.glob("*.safetensors"), *folder.glob("*.bin"))):
         with path.open("rb") as file:

@@ -110,7 +110,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.services = application
     app.state.draining = False
     settings = Settings(_env_file=None) if application is None else application.settings
-    app.state.answering = WorkThreads("engram-questions", settings.answering)
+    app.state.answering = WorkThreads("engram-questions", settings.max_concurrent_queries)
     app.add_middleware(DrainMiddleware)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
     _throttle(app, settings, None if application is None else application.rates)
@@ -129,10 +129,12 @@ EACH_ELSEWHERE = 16
 
 def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
     """Put limits around the routes."""
-    each = settings.concurrency
-    if each is None:
-        each = 0 if settings.on_loopback else EACH_ELSEWHERE
-    bounds = Bounds(each, settings.working, settings.waiting, settings.wait_seconds)
+    limit = settings.principal_concurrency
+    if limit is None:
+        limit = 0 if settings.on_loopback else EACH_ELSEWHERE
+    bounds = Bounds(
+        limit, settings.max_concurrent_requests, settings.max_queued_requests, settings.queue_timeout_seconds
+    )
     app.add_middleware(Throttle, bounds=bounds, rates=rates)
 
 
@@ -152,9 +154,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
 
 
 def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
-    """Where a parameter stands: those of the path in its order, then the collection, which FastAPI, as it comes of
-    a dependency, has last.
-    """
+    """Return a parameter's place: those of the path in its order, then the collection, which FastAPI puts last."""
     inside = path.find(f"{{{parameter['name']}}}") if parameter["in"] == "path" else len(path)
     return inside, parameter["name"] != "collection"
 

@@ -1,4 +1,4 @@
-"""What a connection may cost before there is a request: bytes and time of its head, pauses in its body, how many.
+"""Limits of a connection: bytes and time of its head, pauses in its body, and the number of connections.
 
 Uvicorn bounds none of it. A header that never ends is put together anew with each block that arrives, which keeps
 the event loop from everybody else, and a request that never comes whole keeps its connection for good.
@@ -78,7 +78,7 @@ class LimitedConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """As Uvicorn takes it, counted while it belongs to a head."""
+        """Pass data to Uvicorn, and count it while it belongs to a head."""
         if self.transport.is_closing():
             return
         if not self._in_body:
@@ -117,7 +117,7 @@ class LimitedConnection(HttpToolsProtocol):
             self._write_timer = self.loop.call_later(self._limits.body_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It takes something again."""
+        """Note that the client reads again."""
         if self._write_timer is not None:
             self._write_timer.cancel()
             self._write_timer = None

@@ -52,7 +52,7 @@ from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.llm_judge import JudgeService
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearnService
-from engram.services.maintenance.audit_recording import ActsService
+from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.doctor_checks import DoctorService
 from engram.services.maintenance.health_checks import HealthService
 from engram.services.maintenance.reembedding import ReembedService
@@ -188,7 +188,7 @@ class Application:
         authentication = Authentication(
             self.database,
             needed=needed,
-            remember_seconds=settings.access_remember_seconds,
+            remember_seconds=settings.access_cache_seconds,
             tokens=self.models.tokens,
         )
         self._access_caches.append(authentication.forget)
@@ -202,7 +202,7 @@ class Application:
     @cached_property
     def quotas(self) -> QuotaService:
         """Quotas of tenants."""
-        return QuotaService(self.database, remember_seconds=self.settings.access_remember_seconds)
+        return QuotaService(self.database, remember_seconds=self.settings.access_cache_seconds)
 
     @cached_property
     def rates(self) -> Rates | None:
@@ -286,7 +286,7 @@ class Application:
             self.encoder,
             self.language,
             self.limits,
-            settings.recall_gate,
+            settings.question_memory_threshold,
             self.llm,
             llm_times=settings.llm_time_extraction,
             collapse_duplicates=settings.collapse_duplicates,
@@ -295,7 +295,7 @@ class Application:
     @cached_property
     def key_cache(self) -> PassageKeyCache:
         """Passage keys held in this process."""
-        return PassageKeyCache(self.settings.keys_memory_mb * 2**20)
+        return PassageKeyCache(self.settings.passage_key_cache_mb * 2**20)
 
     @cached_property
     def retrieve(self) -> RetrieveService:
@@ -328,7 +328,7 @@ class Application:
     @cached_property
     def ask(self) -> AskService:
         """Answers to queries under given arms."""
-        influences = Influences(self.priors, self.settings.recall_gate)
+        influences = Influences(self.priors, self.settings.question_memory_threshold)
         return AskService(
             self.database, self.reads, self.retrieve, influences, durable=self.settings.episodes_durable
         )
@@ -341,7 +341,7 @@ class Application:
     @cached_property
     def lift(self) -> LiftService:
         """Comparison of experiment arms."""
-        return LiftService(self.database, generation_threshold=self.settings.key_generation_threshold)
+        return LiftService(self.database, generation_threshold=self.settings.passage_key_generation_threshold)
 
     @cached_property
     def compare(self) -> CompareService:
@@ -580,9 +580,9 @@ class Application:
         return StateService(self.database, self.stream)
 
     @cached_property
-    def acts(self) -> ActsService:
+    def audit_log(self) -> AuditLog:
         """Audit log of administrative acts."""
-        return ActsService(self.database)
+        return AuditLog(self.database)
 
     @cached_property
     def doctor(self) -> DoctorService:
@@ -609,13 +609,13 @@ class Application:
     def _warn_of_other_encoders(self) -> None:
         """Log the collections that this process cannot serve because another encoder made their vectors."""
         with self.database.read() as reader:
-            others = collections.of_other_encoders(reader, self.encoder.fingerprints, LOGGED_COLLECTIONS + 1)
-        if others:
+            differing = collections.of_other_encoders(reader, self.encoder.fingerprints, LOGGED_COLLECTIONS + 1)
+        if differing:
             log.warning(
                 "collections of other encoders: what embeds text for them is refused",
                 encoder=self.embedder.model,
-                collections=[f"{other.name} ({other.encoder_model})" for other in others[:LOGGED_COLLECTIONS]],
-                more=len(others) > LOGGED_COLLECTIONS,
+                collections=[f"{other.name} ({other.encoder_model})" for other in differing[:LOGGED_COLLECTIONS]],
+                more=len(differing) > LOGGED_COLLECTIONS,
             )
 
     def check_access(self) -> None:
@@ -638,8 +638,8 @@ class Application:
         encoder, also = self.models.embedder, self.models.embedder_also
         if also is not None and also.dimension != encoder.dimension:
             raise ConfigurationError(
-                f"ENGRAM_EMBEDDING_ALSO: {also.model} gives {also.dimension}-dimensional vectors, but all vectors "
-                f"of a database have one dimension, here {encoder.dimension}."
+                f"ENGRAM_SECONDARY_EMBEDDING_MODEL: {also.model} gives {also.dimension}-dimensional vectors, but "
+                f"all vectors of a database have one dimension, here {encoder.dimension}."
             )
         if encoder.dimension != self.settings.embedding_dimension:
             raise ConfigurationError(

@@ -39,7 +39,7 @@ def _engram(subcommand: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Commands:
-    """What is run for each role; tests put stand-ins here."""
+    """Commands of each role; tests put stand-ins here."""
 
     migrate: Sequence[str] = _engram("migrate")
     serve: Sequence[str] = _engram("serve")
@@ -49,7 +49,7 @@ class Commands:
 
 @dataclass(frozen=True)
 class ProcessCounts:
-    """How many processes there are of each role."""
+    """Number of processes of each role."""
 
     api: int = 1
     workers: int = 1
@@ -145,10 +145,10 @@ class _Supervisor:
         if not settings.embedding_threads:
             shared["ENGRAM_EMBEDDING_THREADS"] = str(max(1, _cores() // count))
         if settings.metrics_port is None:
-            together = self._data_dir / "metrics"
-            shutil.rmtree(together, ignore_errors=True)
-            together.mkdir(parents=True)
-            shared["PROMETHEUS_MULTIPROC_DIR"] = str(together)
+            metrics_folder = self._data_dir / "metrics"
+            shutil.rmtree(metrics_folder, ignore_errors=True)
+            metrics_folder.mkdir(parents=True)
+            shared["PROMETHEUS_MULTIPROC_DIR"] = str(metrics_folder)
         return [
             Child(f"API {number + 1}", command, self._metered(shared, number), keep_open=descriptors)
             for number in range(count)
@@ -156,12 +156,12 @@ class _Supervisor:
 
     def _workers(self, env: Mapping[str, str]) -> list[Child]:
         """The workers, each with a beat of its own."""
-        count, beat = self._crew.workers, self._settings.worker_beat_file
+        count, beat = self._crew.workers, self._settings.worker_heartbeat_file
         children = []
         for number in range(count):
             own = self._metered(env, self._crew.api + number)
             if count > 1 and beat is not None:
-                own["ENGRAM_WORKER_BEAT_FILE"] = f"{beat}.{number + 1}"
+                own["ENGRAM_WORKER_HEARTBEAT_FILE"] = f"{beat}.{number + 1}"
             name = "The worker" if count == 1 else f"Worker {number + 1}"
             children.append(Child(name, self._commands.worker, own))
         return children
@@ -199,7 +199,7 @@ class _Supervisor:
         }
 
     def _language(self) -> dict[str, str]:
-        """What the processes are told of the language, so that a pipeline that is missing is said once, here."""
+        """Return the language setting for the processes, so that a missing pipeline is reported once."""
         model = self._settings.spacy_model
         if model == RULES or pipeline_folder(model) is not None:
             return {}
@@ -281,9 +281,9 @@ class _Supervisor:
             say("Stopping ...")
         # The API first: a verdict that a request in hand waits for may be in the worker's hands.
         worker = [child for child in running if child.command is self._commands.worker]
-        others = [child for child in running if child not in worker]
+        remaining = [child for child in running if child not in worker]
         draining = self._settings.shutdown_delay_seconds + self._settings.shutdown_grace_seconds
-        for children, patience in (others, draining + STOP_MARGIN_SECONDS), (worker, STOP_PATIENCE_SECONDS):
+        for children, patience in (remaining, draining + STOP_MARGIN_SECONDS), (worker, STOP_PATIENCE_SECONDS):
             for child in children:
                 child.terminate()
             deadline = time.monotonic() + patience
@@ -313,7 +313,7 @@ def _require_free_port(host: str, port: int, stopping: Callable[[], bool]) -> No
 
 def _listening(host: str, port: int) -> list[socket.socket]:
     """Sockets that accept connections at every address of the host."""
-    found = []
+    addresses = []
     for family, kind, protocol, _, address in socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
@@ -329,8 +329,8 @@ def _listening(host: str, port: int) -> list[socket.socket]:
                 raise UnavailableError(f"Port {port} of {host} was taken meanwhile.") from error
             continue
         listening.listen(BACKLOG)
-        found.append(listening)
-    return found
+        addresses.append(listening)
+    return addresses
 
 
 def _bind_problem(host: str, port: int) -> int:
@@ -353,7 +353,7 @@ def _bind_problem(host: str, port: int) -> int:
 
 
 def _reachable_host(host: str) -> str:
-    """Where this machine reaches a server that listens on ``host``, as it stands in a URL."""
+    """Return the address, as in a URL, at which this machine reaches a server that listens on ``host``."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
     return f"[{reachable}]" if ":" in reachable else reachable
 

@@ -43,7 +43,7 @@ def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
             postgres = EmbeddedPostgres(
                 data / "postgres", settings.embedded_user, memory_mb=settings.embedded_memory_mb
             )
-            if not make and not postgres.made:
+            if not make and not postgres.is_initialised:
                 raise ConfigurationError(
                     f"There is no database in {data}. Run this where `engram up` runs, or say where the data are: "
                     "ENGRAM_DATA_DIR or DATABASE_URL."

@@ -109,16 +109,16 @@ class Watched:
             return f"ended with exit code {self.runnable.exit_code}"
         return "ended"
 
-    def _schedule(self, now: float, what: str) -> None:
+    def _schedule(self, now: float, reason: str) -> None:
         self.runnable.kill()
         self.ends.append(now)
         while self.ends[0] < now - RAPID_WINDOW_SECONDS:
             self.ends.popleft()
         if len(self.ends) > RAPID_ENDS_ALLOWED:
-            raise EndedError(1, f"{self.name} {what}, {len(self.ends)} times in a row; giving up.")
+            raise EndedError(1, f"{self.name} {reason}, {len(self.ends)} times in a row; giving up.")
         delay = min(BACKOFF_SECONDS * 2 ** (len(self.ends) - 1), BACKOFF_LIMIT_SECONDS)
         self.due = now + delay
-        say(f"{self.name} {what}; starting it again in {delay:g} s.")
+        say(f"{self.name} {reason}; starting it again in {delay:g} s.")
 
 
 @contextlib.contextmanager

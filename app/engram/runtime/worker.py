@@ -42,7 +42,7 @@ class Worker:
     def __init__(self, app: Application) -> None:
         self._app = app
         self._stopping, self._warm = threading.Event(), threading.Event()
-        self._heart = Heartbeat(app.stream, app.settings.worker_beat_file)
+        self._heart = Heartbeat(app.stream, app.settings.worker_heartbeat_file)
         self._left: list[Wake] = []
         self._swept = 0.0
         self._learn_due = 0.0
@@ -79,7 +79,7 @@ class Worker:
         log.info("worker stopped")
 
     def checks(self) -> dict[str, Check]:
-        """What a probe asks: whether the worker lives, and whether it can work."""
+        """Return the checks of a probe: whether the worker lives, and whether it can work."""
         return {"/healthz": self._lives, "/readyz": self._ready}
 
     def _lives(self) -> tuple[int, dict[str, object]]:
@@ -88,7 +88,7 @@ class Worker:
         return 200, {"status": "ok"}
 
     def _ready(self) -> tuple[int, dict[str, object]]:
-        """As the API's: it starts, ends, or finds no Postgres that it can work on."""
+        """Report readiness: starting, ending, or without a usable Postgres."""
         if not self._warm.is_set() or self._stopping.is_set():
             return 503, {"status": "ending" if self._stopping.is_set() else "starting"}
         try:
@@ -125,7 +125,7 @@ class Worker:
         if wakes and len(wakes) < settings.feedback_batch_size:
             self._learn_due = time.monotonic() + settings.feedback_gather_seconds
         self._apply(wakes)
-        if time.monotonic() - self._swept >= settings.sweep_seconds:
+        if time.monotonic() - self._swept >= settings.feedback_sweep_seconds:
             self._sweep()
 
     def _apply(self, wakes: Sequence[Wake]) -> None:
@@ -135,8 +135,8 @@ class Worker:
             by_collection.setdefault(wake[1], []).append(wake)
         self._left, done = [], list[Wake]()
         for collection_id, announced in sorted(by_collection.items()):
-            taken = self._app.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
-            (self._left if taken else done).extend(announced)
+            is_busy = self._app.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
+            (self._left if is_busy else done).extend(announced)
         if done:
             try:
                 self._app.stream.done(done)
@@ -150,7 +150,7 @@ class Worker:
         applied = 0
         while not self._stopping.is_set():
             self._heart.turn("feedback")
-            batch = self._app.learn.apply_overdue(settings.sweep_seconds, settings.feedback_batch_size)
+            batch = self._app.learn.apply_overdue(settings.feedback_sweep_seconds, settings.feedback_batch_size)
             applied += batch
             if batch < settings.feedback_batch_size:
                 break

@@ -20,8 +20,8 @@ def tour(base_url: str) -> str:
     """Commands to paste: ask, judge, ask again."""
     chosen = question()
     supporting = [{"passage_id": passage, "text": text} for passage, text in chosen.supporting]
-    asked = {"collection": COLLECTION, "query": chosen.text}
-    asked_without_memory = asked | {"arm": {"memory": "off"}}
+    body = {"collection": COLLECTION, "query": chosen.text}
+    asked_without_memory = body | {"arm": {"memory": "off"}}
     verdict = {"collection": COLLECTION, "query_id": "QUERY_ID", "supporting": supporting, "wait": True}
     evidence = " and ".join(dict.fromkeys(passage for passage, _ in chosen.supporting))
     judged = _quoted(verdict).replace("QUERY_ID", "'$ID'")
@@ -43,7 +43,7 @@ Engram is answering at {base_url} (its API is described at {base_url}/docs). Pas
 
 3. Ask again, now with memory: {evidence} are both there, after a single hop.
 
-{_ask(base_url, asked)}
+{_ask(base_url, body)}
 
 Ctrl-C here stops everything.
 """

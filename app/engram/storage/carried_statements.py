@@ -19,7 +19,7 @@ class CarriedStatement:
 
     @property
     def column(self) -> str:
-        """What the statement that carries it selects."""
+        """Return the column that its carrier selects."""
         return as_rows(self.statement)
 
 

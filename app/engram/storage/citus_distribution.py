@@ -17,7 +17,7 @@ REFERENCE = ("tenant", "collection")
 """On all nodes, each before what refers to it."""
 LEFT_OFF = "collection"
 """Foreign keys that lead to it are left off."""
-LOCAL = ("access_key", "spent", "act")
+LOCAL = ("access_key", "quota_usage", "audit_log")
 """On the coordinator only."""
 NODE_SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
@@ -32,7 +32,7 @@ LOCK = 0x456E6772616D  # as migrations: nobody changes the schema meanwhile
 
 @dataclass(frozen=True, slots=True)
 class DistributionResult:
-    """What a distribution did.
+    """Result of a distribution.
 
     Attributes:
         tables: that were distributed by collection.
@@ -128,7 +128,7 @@ class _ForeignKey:
 
 
 def _foreign_keys(reader: Reader, tables: list[str]) -> list[_ForeignKey]:
-    """Of these tables: a key whose other side is not distributed yet keeps Citus from distributing this one."""
+    """Return keys of these tables whose other side is not distributed yet, which stops Citus."""
     rows = reader.rows(
         """
         SELECT conrelid::regclass::text AS "table", quote_ident(conname) AS name,

@@ -160,7 +160,7 @@ class _DocumentsDumper(Dumper):
 
 
 def read_json(document: bytes | str) -> Any:
-    """What a JSON document of the database says: as ``json`` reads it, in half its time or less.
+    """Parse JSON of the database as ``json`` does, in half the time or less.
 
     orjson makes a float of a whole number beyond 64 bits, so one of so many digits is left to ``json``. Digits in a
     row are looked for among zeros: a regular expression would take ten times as long as all else.

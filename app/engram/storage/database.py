@@ -80,7 +80,7 @@ class Reader:
 
     @contextmanager
     def _refusals(self, statement: str | None) -> Iterator[None]:
-        """What the driver raises in the block as SQLAlchemy does, which then knows of a connection that is lost."""
+        """Raise the driver's errors in the block as SQLAlchemy's, so that lost connections are noticed."""
         try:
             yield
         except Error as error:
@@ -251,7 +251,7 @@ class Database:
 
     @contextmanager
     def write_long(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Writer]:
-        """As ``write``, on one snapshot, on a connection of its own and without a statement timeout.
+        """Open a ``write`` on one snapshot, on its own connection and without a statement timeout.
 
         For what touches rows that nobody else does: it cannot change what others changed since the block began.
         The server keeps what is deleted meanwhile until the block ends, so it should end within minutes.
@@ -313,13 +313,13 @@ class Database:
             yield connection
 
     def position(self) -> tuple[int, int]:
-        """Whose log it is, and how long by now, in bytes: all that was committed so far stands in it."""
+        """Return the server's identity and the length of its log in bytes, which covers every commit so far."""
         with self.read() as reader:
             system, end = reader.row(replica.PRIMARY)
         return system, end
 
     def pools(self) -> Mapping[str, ConnectionPool]:
-        """What of each pool is lent."""
+        """Return the connection pools by name."""
         pools = {"write": self._writers.pool, "read": self._readers.pool}
         if self.replica is not None:
             pools["replica"] = self.replica.pool
@@ -331,7 +331,7 @@ class Database:
 
     @property
     def address(self) -> str:
-        """Where it is, as a person would say it."""
+        """Address of the database in words."""
         return address(self._url)
 
     def check_row_security(self) -> None:
@@ -374,7 +374,7 @@ class Database:
 
 
 def address(database_url: str) -> str:
-    """Where a database is, as a person would say it: its name and its host or the folder of its socket."""
+    """Describe where a database is: its name, and its host or the folder of its socket."""
     url = make_url(database_url)
     host = url.host or url.query.get("host") or "the default host"
     return f"database {url.database or 'of the default name'} at {host}"

@@ -1,4 +1,4 @@
-"""What Postgres refuses, as our own errors."""
+"""Translation of Postgres errors into Engram's."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,6 +70,6 @@ def explained(*, writing: bool = False) -> Iterator[None]:
 
 
 def _cause(error: Exception) -> str:
-    """What Postgres or the way to it said, in one line."""
+    """Return the message of Postgres or of the connection, in one line."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return f"Postgres: {lines[0] if lines else type(error).__name__}"

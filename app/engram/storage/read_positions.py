@@ -35,7 +35,7 @@ class Positions:
         self._say(system)
 
     def needed(self, system: int, collection_id: int, end: Callable[[], int]) -> int | None:
-        """What a reader of the collection must see; None, and so all of it, if Redis is out of reach.
+        """Return the position that a reader of the collection must see; None, for all, if Redis is out of reach.
 
         Args:
             end: where the log ends, asked where Redis knows of no floor.

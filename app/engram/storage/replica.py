@@ -47,7 +47,7 @@ class BehindError(ReplicaError):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPosition:
-    """What was last found of the replica; ``lag_seconds``: all that is older is there, None if that is unknown."""
+    """Last known position of the replica; everything older than ``lag_seconds`` is there, None if unknown."""
 
     standing: Standing
     lag_seconds: float | None
@@ -113,8 +113,8 @@ class Replica:
             self._thread = threading.Thread(target=self._watch, name="replica", daemon=True)
             self._thread.start()
 
-    def seen(self) -> ReplicaPosition:
-        """What was last found, as old as it is by now."""
+    def last_position(self) -> ReplicaPosition:
+        """Last known position, with its lag as of now."""
         lag = None if self._fresh_at is None else time.monotonic() - self._fresh_at
         if self._standing != "ok":
             return ReplicaPosition(self._standing, lag)
@@ -123,19 +123,19 @@ class Replica:
     @property
     def usable(self) -> bool:
         """Whether reads may go there."""
-        return self.seen().standing == "ok"
+        return self.last_position().standing == "ok"
 
     def look(self) -> ReplicaPosition:
         """Ask both servers."""
         with self._looking:
-            before = self.seen().standing
+            before = self.last_position().standing
             try:
                 self._standing = self._look()
             except exc.SQLAlchemyError as error:
                 self._standing = "unreachable"
                 if before != "unreachable":
                     log.warning("replica out of reach", error=str(error).splitlines()[0])
-            position = self.seen()
+            position = self.last_position()
         if position.standing != before:
             log.info("replica", standing=position.standing, before=before, lag_seconds=position.lag_seconds)
         return position
@@ -152,13 +152,13 @@ class Replica:
 
     @contextmanager
     def reader(self) -> Iterator[Connection]:
-        """As ``snapshot``, for statements with a snapshot each."""
+        """Open a connection as ``snapshot`` does, for statements with a snapshot each."""
         with self._lent(self._readers) as connection:
             yield connection
 
     @property
     def pool(self) -> Pool:
-        """Of the connections that are lent to readers."""
+        """Pool of the connections lent to readers."""
         return self._readers.pool
 
     def close(self) -> None:
@@ -191,7 +191,7 @@ class Replica:
             driver.autocommit = autocommit
 
     def _replayed(self, driver: Any, position: int) -> int:
-        """How far the server is, once that is far enough."""
+        """Wait until the server has replayed up to the position, and return how far it is."""
         ends = time.monotonic() + self._wait_seconds
         with ClientCursor(driver) as cursor:
             while True:

@@ -73,7 +73,7 @@ def lookup(table: str, condition: str, *, outer: bool = False, collection: str =
 
 
 def join_once(table: str, column: str, ids: str, *, condition: str = "true") -> str:
-    """Those rows of the collection whose column is among the ids, found by one pass through an index.
+    """Return SQL for the collection's rows whose column is among the ids, in one pass through an index.
 
     Where the ids come from rows, join it to those by FULL, which cannot be carried out row by row: one side is
     hashed, whatever the planner takes their number for. Leave out what only one side has around a sub-select with

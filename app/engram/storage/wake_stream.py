@@ -95,7 +95,7 @@ class WakeStream:
             log.warning("leave not taken", error=str(error))
 
     def workers(self) -> int | None:
-        """How many consumers beat lately; None if Redis is out of reach."""
+        """Count the consumers with a recent heartbeat; None if Redis is out of reach."""
         try:
             now = self._redis.time()[0]
             return int(self._redis.zcount(WORKERS, now - BEATS_LAST_SECONDS, "+inf"))
@@ -103,7 +103,7 @@ class WakeStream:
             return None
 
     def version(self) -> str | None:
-        """Which Redis it is; None if it is out of reach."""
+        """Version of Redis; None if it is out of reach."""
         try:
             return str(self._redis.info("server")["redis_version"])
         except redis.RedisError:

@@ -147,11 +147,11 @@ class ScrapedMetrics(Collector):
         self._look = look
 
     def collect(self) -> Iterable[Metric]:
-        """What there is to see now."""
+        """Return the metrics of this moment."""
         return self._look()
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing beforehand: a registry would look to find out."""
+        """Return nothing, since a registry would collect to find out."""
         return []
 
 
@@ -173,7 +173,7 @@ def exposition(look: Callable[[], Iterable[Metric]] | None = None) -> bytes:
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """What processes that ended had in hand, they have no more; what they counted stays."""
+    """Drop the gauges of ended processes; their counters stay."""
     named = (re.fullmatch(r"gauge_live\w*_(\d+)\.db", file.name) for file in folder.glob("gauge_live*.db"))
     for pid in {int(name[1]) for name in named if name}:
         try:

@@ -72,7 +72,7 @@ class Exposed:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port that it listens on."""
         return int(self._server.server_address[1])
 
     def close(self) -> None:

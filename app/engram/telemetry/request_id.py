@@ -14,7 +14,7 @@ def named(header: str | None) -> str:
 
 
 def begin(request_id: str) -> Token[str | None]:
-    """What is done in this context from now on is done for this request."""
+    """Set the request id of this context from now on."""
     return _id.set(request_id)
 
 

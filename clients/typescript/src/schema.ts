@@ -44,7 +44,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an access key
-         * @description Have the key count no more. Each process notices within ENGRAM_ACCESS_REMEMBER_SECONDS.
+         * @description Have the key count no more. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS.
          *
          *     Scope: `admin`.
          */
@@ -85,7 +85,7 @@ export interface paths {
         };
         /**
          * Whose key is this?
-         * @description Whose the request is, and what the key allows.
+         * @description Show the identity of the request and the scopes of its key.
          */
         get: operations["get_own_access"];
         put?: never;
@@ -105,7 +105,7 @@ export interface paths {
         };
         /**
          * What may I have?
-         * @description What the asker's tenant may have, and what it has of it; days are UTC.
+         * @description Show the quotas of the asker's tenant and their use; days are UTC.
          */
         get: operations["get_own_quotas"];
         put?: never;
@@ -170,8 +170,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read administrative acts
-         * @description Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to.
+         * Read the audit log
+         * @description List who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to.
          *
          *     Scope: `audit`.
          */
@@ -215,7 +215,7 @@ export interface paths {
         };
         /**
          * Read a collection
-         * @description What the collection holds.
+         * @description Show the contents and settings of a collection.
          *
          *     Scope: `read`.
          */
@@ -385,7 +385,7 @@ export interface paths {
         };
         /**
          * Read what was learned
-         * @description How many memories verdicts moved, how sure they became over time, and which were moved last.
+         * @description Count the memories that verdicts moved, show their certainty over time, and list the latest.
          *
          *     Only verdicts that still count are looked at: what was revoked since is left out of the past as well.
          *
@@ -409,7 +409,7 @@ export interface paths {
         };
         /**
          * Compare the arms of a collection
-         * @description What verdicts that count say of each arm's queries, and how sure the difference from one arm is.
+         * @description Compare the arms by the counting verdicts on their queries, with intervals of the differences.
          *
          *     Scope: `audit`.
          */
@@ -993,7 +993,7 @@ export interface paths {
         };
         /**
          * Preview a revocation
-         * @description What would change if the verdict were revoked: each state that it moved, as it is and as it would be.
+         * @description Preview a revocation: each state that the verdict moved, as it is and as it would be.
          *
          *     Nothing is revoked; `DELETE /feedback/{feedback_id}` does that.
          *
@@ -1037,7 +1037,7 @@ export interface paths {
         };
         /**
          * Progress of a job
-         * @description How far the job is, its place in the queue, and which lines were rejected and why.
+         * @description Show the job's progress, its place in the queue, and the rejected lines with reasons.
          *
          *     Scope: `read`.
          */
@@ -1122,7 +1122,7 @@ export interface paths {
         };
         /**
          * Read a passage's key
-         * @description How far the key evolved, the expansions it is composed of, and the verdicts behind each of them.
+         * @description Show how far the key evolved, its expansion units, and the verdicts behind each of them.
          *
          *     Scope: `read`.
          */
@@ -1264,7 +1264,7 @@ export interface paths {
         put?: never;
         /**
          * Ask under two arms
-         * @description The same question under two arms, by default without memory and with it, whatever the collection is set to.
+         * @description Ask one question under two arms, by default without and with memory, whatever the collection is set to.
          *
          *     It leaves no query behind: there is nothing to judge, and nothing is learned from it.
          *
@@ -1333,8 +1333,9 @@ export interface paths {
         };
         /**
          * Read a sentence's memory
-         * @description Where each channel stands, which questions the sentence supports, and every verdict that moved it: how near
-         *     the memory was to the verdict's question before it and after it, and is now.
+         * @description Show a sentence's channels, the questions that it supports, and every verdict that moved it.
+         *
+         *     For each verdict: the memory's nearness to the verdict's question before it, after it and now.
          *
          *     Scope: `audit`.
          */
@@ -1464,7 +1465,7 @@ export interface paths {
         put?: never;
         /**
          * Answer in a chat
-         * @description As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
+         * @description Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
          *
          *     If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
          *     the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
@@ -1766,66 +1767,6 @@ export interface components {
             next_after: number | null;
         };
         /**
-         * ActOut
-         * @description One act.
-         */
-        ActOut: {
-            /** Action */
-            action: string;
-            /**
-             * Begun At
-             * Format: date-time
-             */
-            begun_at: string;
-            /**
-             * Client
-             * @description The address it came from.
-             */
-            client: string | null;
-            /**
-             * Ended At
-             * @description Null while it goes on, or if its process was lost.
-             */
-            ended_at: string | null;
-            /** Id */
-            id: number;
-            /**
-             * Principal
-             * @description Who did it; of a command, `cli:` and the system's user.
-             */
-            principal: string;
-            /** Request Id */
-            request_id: string | null;
-            /**
-             * Said
-             * @description The body, its first 2,000 characters.
-             */
-            said: string | null;
-            /**
-             * Status
-             * @description Of the answer: below 300 it was done.
-             */
-            status: number | null;
-            /**
-             * Target
-             * @description The path, or what the command was given.
-             */
-            target: string;
-        };
-        /**
-         * ActsOut
-         * @description Acts, the latest first.
-         */
-        ActsOut: {
-            /** Acts */
-            acts: components["schemas"]["ActOut"][];
-            /**
-             * Next Before
-             * @description What to send as `before` for the next page; null at the end.
-             */
-            next_before: number | null;
-        };
-        /**
          * AddedTermOut
          * @description By how much a term's frequency in the passage's lexical key was raised.
          */
@@ -1957,10 +1898,10 @@ export interface components {
             /** Query */
             query: string;
             /**
-             * Sufficiency
+             * Stop Rule
              * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -2012,7 +1953,7 @@ export interface components {
         };
         /**
          * ArmIn
-         * @description Which of Engram's two arms, profiles and strategies answers.
+         * @description Memory, profile and strategy of an answer.
          */
         ArmIn: {
             /**
@@ -2039,7 +1980,7 @@ export interface components {
         };
         /**
          * ArmLiftOut
-         * @description What one arm came to.
+         * @description Results of one arm.
          */
         ArmLiftOut: {
             /**
@@ -2049,7 +1990,7 @@ export interface components {
             arm: string | null;
             /** @description Of the passages that the verdict supports or calls missed, the share that was in the answer. */
             evidence_recall: components["schemas"]["FigureOut"];
-            /** @description The verdict's word, else whether its score reaches ENGRAM_KEY_GENERATION_THRESHOLD. */
+            /** @description The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD. */
             generation_success: components["schemas"]["FigureOut"];
             /** @description Of all queries, judged or not. */
             hops: components["schemas"]["FigureOut"];
@@ -2074,6 +2015,66 @@ export interface components {
              * @description Queries that no verdict was ever accepted for: nothing is known of them, and they need not be like the judged ones.
              */
             unjudged: number;
+        };
+        /**
+         * AuditEntryOut
+         * @description One administrative act.
+         */
+        AuditEntryOut: {
+            /** Action */
+            action: string;
+            /**
+             * Begun At
+             * Format: date-time
+             */
+            begun_at: string;
+            /**
+             * Body
+             * @description The body, its first 2,000 characters.
+             */
+            body: string | null;
+            /**
+             * Client
+             * @description The address it came from.
+             */
+            client: string | null;
+            /**
+             * Ended At
+             * @description Null while it goes on, or if its process was lost.
+             */
+            ended_at: string | null;
+            /** Id */
+            id: number;
+            /**
+             * Principal
+             * @description Who did it; of a command, `cli:` and the system's user.
+             */
+            principal: string;
+            /** Request Id */
+            request_id: string | null;
+            /**
+             * Status
+             * @description Of the answer: below 300 it was done.
+             */
+            status: number | null;
+            /**
+             * Target
+             * @description The path, or what the command was given.
+             */
+            target: string;
+        };
+        /**
+         * AuditLogOut
+         * @description Entries of the audit log, the latest first.
+         */
+        AuditLogOut: {
+            /** Entries */
+            entries: components["schemas"]["AuditEntryOut"][];
+            /**
+             * Next Before
+             * @description What to send as `before` for the next page; null at the end.
+             */
+            next_before: number | null;
         };
         /**
          * BatchIn
@@ -2105,7 +2106,7 @@ export interface components {
         };
         /**
          * BatchedOut
-         * @description What became of one question of several: its answer, or what was wrong with it.
+         * @description Result of one question of a batch: its answer, or its error.
          */
         BatchedOut: {
             answer?: components["schemas"]["QueryOut"] | null;
@@ -2113,7 +2114,7 @@ export interface components {
         };
         /**
          * BudgetIn
-         * @description What a session may cost at most.
+         * @description Limits of a session's cost.
          */
         BudgetIn: {
             /**
@@ -2149,7 +2150,7 @@ export interface components {
         };
         /**
          * ChangeOut
-         * @description What the event did to one state: a sentence's task or time memory, or its support for the question.
+         * @description Effect of the event on one state: a sentence's task or time memory, or its support of the question.
          */
         ChangeOut: {
             /**
@@ -2232,13 +2233,11 @@ export interface components {
         };
         /**
          * ChatGrounds
-         * @description What the answer rests on: not in OpenAI's shape, and what a verdict needs.
+         * @description Basis of the answer, beyond OpenAI's shape; a verdict needs it.
          */
         ChatGrounds: {
             /** Citations */
             citations: components["schemas"]["CitationOut"][];
-            /** Enough */
-            enough: number | null;
             /**
              * Query Id
              * @description For `POST /feedback`.
@@ -2249,6 +2248,8 @@ export interface components {
              * @description As it was asked of the collection, where earlier messages had a say restated.
              */
             question: string;
+            /** Sufficiency */
+            sufficiency: number | null;
             /** Sufficient */
             sufficient: boolean;
             /** Warnings */
@@ -2283,7 +2284,7 @@ export interface components {
         };
         /**
          * ChatMessage
-         * @description What was said; fields that Engram has no use for are ignored.
+         * @description Message of a chat; fields that Engram does not use are ignored.
          */
         ChatMessage: {
             /** Content */
@@ -2428,7 +2429,7 @@ export interface components {
         };
         /**
          * CollectionPatch
-         * @description What to change of how a collection serves; what is absent stays, null clears.
+         * @description Changes of how a collection serves; an absent field stays, null clears.
          * @example {
          *       "serving": "shadow"
          *     }
@@ -2544,10 +2545,10 @@ export interface components {
             /** Query */
             query: string;
             /**
-             * Sufficiency
+             * Stop Rule
              * @description As of POST /query: only where both arms have strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description As of POST /query.
@@ -2717,7 +2718,7 @@ export interface components {
         };
         /**
          * CostOut
-         * @description What it has cost.
+         * @description Cost so far.
          */
         CostOut: {
             /**
@@ -2770,7 +2771,7 @@ export interface components {
         };
         /**
          * CreditOut
-         * @description What a verdict says of one unit and one passage.
+         * @description Credit of a verdict for one unit and one passage.
          */
         CreditOut: {
             /**
@@ -2790,7 +2791,7 @@ export interface components {
         };
         /**
          * CuratedOut
-         * @description What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind.
+         * @description Outcome of a round's sentences: kept, or dropped as repetitions of one kind.
          */
         CuratedOut: {
             /**
@@ -2933,72 +2934,6 @@ export interface components {
             model: string;
         };
         /**
-         * EnoughInfluenceOut
-         * @description What one verdict did to the model's probability that the answer is enough.
-         */
-        EnoughInfluenceOut: {
-            /**
-             * Applied At
-             * Format: date-time
-             */
-            applied_at: string;
-            /** Feedback Id */
-            feedback_id: number;
-            /** Judge */
-            judge: string;
-            /**
-             * Probability
-             * @description As it is, less what it were without the verdict.
-             */
-            probability: number;
-            /** Question */
-            question: string;
-        };
-        /**
-         * EnoughOut
-         * @description Why the answer is believed to be enough with its probability.
-         */
-        EnoughOut: {
-            /**
-             * Events
-             * @description Verdicts in the weights.
-             */
-            events: number;
-            /**
-             * Features
-             * @description By name (docs/sufficiency.md). None where nothing was found.
-             */
-            features: {
-                [key: string]: components["schemas"]["FeatureTraceOut"];
-            };
-            /**
-             * Influences
-             * @description At most 10 of them, the strongest first; where the query asked for a trace.
-             */
-            influences?: components["schemas"]["EnoughInfluenceOut"][];
-            /**
-             * Influences Cut
-             * @description Whether there are more.
-             * @default false
-             */
-            influences_cut?: boolean;
-            /**
-             * Model
-             * @description By the features: 1 / (1 + exp(-sum of value times weight)).
-             */
-            model: number;
-            /**
-             * Probability
-             * @description The higher one of model and vouched.
-             */
-            probability: number;
-            /**
-             * Vouched
-             * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
-             */
-            vouched: number;
-        };
-        /**
          * EntityOut
          * @description A mention in the question and the entity it was aligned to.
          */
@@ -3050,11 +2985,6 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /**
-             * Enough
-             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
-             */
-            enough?: number | null;
             /** Entities */
             entities?: components["schemas"]["EntityOut"][] | null;
             /**
@@ -3079,7 +3009,7 @@ export interface components {
             hops: number;
             /**
              * Insufficient
-             * @description Whether passages are withheld because enough is below the query's min_sufficiency.
+             * @description Whether passages are withheld because sufficiency is below the query's min_sufficiency.
              * @default false
              */
             insufficient?: boolean;
@@ -3119,6 +3049,11 @@ export interface components {
              */
             stop_reason: "max_hops" | "sufficient" | "no_entities" | "no_candidates" | "no_hops";
             /**
+             * Stop Rule
+             * @enum {string}
+             */
+            stop_rule: "none" | "coverage" | "learned" | "published" | "llm";
+            /**
              * Strategy
              * @default graph
              * @enum {string}
@@ -3126,9 +3061,9 @@ export interface components {
             strategy?: "graph" | "dense" | "lexical" | "hybrid";
             /**
              * Sufficiency
-             * @enum {string}
+             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
-            sufficiency: "none" | "coverage" | "learned" | "published" | "llm";
+            sufficiency?: number | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -3188,7 +3123,7 @@ export interface components {
         };
         /**
          * EvolveOut
-         * @description What an evolution came to.
+         * @description Result of an evolution.
          */
         EvolveOut: {
             /**
@@ -3249,7 +3184,7 @@ export interface components {
         };
         /**
          * ExpandOut
-         * @description What widens a question, in the order of the methods; a method that finds nothing new has no entry.
+         * @description Expansions of a question in the order of the methods; a method without new text has no entry.
          */
         ExpandOut: {
             /** Collection */
@@ -3364,7 +3299,7 @@ export interface components {
         };
         /**
          * ExplorationIn
-         * @description How answers make room for passages that rank too low to be seen.
+         * @description Exploration of low-ranked passages in answers.
          */
         ExplorationIn: {
             /**
@@ -3385,7 +3320,7 @@ export interface components {
         };
         /**
          * ExplorationOut
-         * @description How answers make room for passages that rank too low to be seen.
+         * @description Exploration of low-ranked passages in answers.
          */
         ExplorationOut: {
             /** Seed */
@@ -4007,7 +3942,7 @@ export interface components {
         };
         /**
          * FeedbackIn
-         * @description What a judge says of one answered query.
+         * @description Verdict of a judge on one answered query.
          * @example {
          *       "collection": "sample",
          *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
@@ -4070,7 +4005,7 @@ export interface components {
             expansions?: components["schemas"]["ExpansionIn"][];
             /**
              * Generation Score
-             * @description How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on it was right.
+             * @description Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
              */
             generation_score?: number | null;
             /**
@@ -4112,7 +4047,7 @@ export interface components {
             rejected?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Retrieval Success
-             * @description Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
+             * @description True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
              */
             retrieval_success?: boolean | null;
             /**
@@ -4288,7 +4223,7 @@ export interface components {
         };
         /**
          * GapOut
-         * @description What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?.
+         * @description Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?.
          */
         GapOut: {
             /** Text */
@@ -4330,7 +4265,7 @@ export interface components {
             passages: number;
             /**
              * Reason
-             * @description saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_KEY_MOST_WAITING verdicts waited; requested: by POST /collections/{name}/evolve.
+             * @description saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve.
              */
             reason: string;
             /**
@@ -4431,14 +4366,14 @@ export interface components {
             };
             /** Hop */
             hop: number;
-            /** @description With sufficiency 'published', but of the last hop that there may be. */
+            /** @description With stop rule 'published', but of the last hop that there may be. */
             published?: components["schemas"]["PublishedOut"] | null;
             /** Sentences */
             sentences: components["schemas"]["SentenceTraceOut"][];
         };
         /**
          * IndexRecallOut
-         * @description What was measured of a vector index.
+         * @description Measured recall of a vector index.
          */
         IndexRecallOut: {
             /**
@@ -4469,7 +4404,7 @@ export interface components {
         };
         /**
          * JobAccepted
-         * @description Where to look for progress.
+         * @description Address of an accepted job.
          */
         JobAccepted: {
             /** Collection */
@@ -4680,7 +4615,7 @@ export interface components {
         };
         /**
          * JudgeIn
-         * @description What is to differ for a judge; what is left out or null is as for every judge.
+         * @description Settings of a judge; an absent or null one is the default of every judge.
          * @example {
          *       "observation_noise_negative": 4,
          *       "observation_noise_positive": 2
@@ -4783,7 +4718,7 @@ export interface components {
         };
         /**
          * KeyEffectOut
-         * @description What the expansions of a verdict came to.
+         * @description Effect of a verdict's expansions.
          */
         KeyEffectOut: {
             /** Credit Count */
@@ -4919,7 +4854,7 @@ export interface components {
         };
         /**
          * KeysOut
-         * @description Where a collection's keys stand, and what waits for the next evolution.
+         * @description Standing of a collection's passage keys, and the verdicts that wait for the next evolution.
          */
         KeysOut: {
             /**
@@ -4962,7 +4897,7 @@ export interface components {
         };
         /**
          * LearnedOut
-         * @description What a collection learned, by the verdicts that still count.
+         * @description Learning of a collection by the counting verdicts.
          */
         LearnedOut: {
             /** Collection */
@@ -5081,8 +5016,6 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Enough */
-            enough: number | null;
             /** Finished At */
             finished_at: string | null;
             /**
@@ -5105,11 +5038,13 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("sufficiency" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            /** Sufficiency */
+            sufficiency: number | null;
         };
         /**
          * MemoryPartOut
-         * @description What an arm read of memory.
+         * @description Memory that an arm read.
          */
         MemoryPartOut: {
             /**
@@ -5211,7 +5146,7 @@ export interface components {
         };
         /**
          * MomentOut
-         * @description How things stood once a verdict was applied.
+         * @description Counts after a verdict was applied.
          */
         MomentOut: {
             /**
@@ -5237,7 +5172,7 @@ export interface components {
         };
         /**
          * MoveOut
-         * @description What a verdict did to one channel.
+         * @description Effect of a verdict on one channel.
          */
         MoveOut: {
             /**
@@ -5392,7 +5327,7 @@ export interface components {
         };
         /**
          * OptionsIn
-         * @description What a planner may be asked for; one that goes one way heeds ``without`` alone.
+         * @description Options of a planner; a planner with one path heeds ``without`` alone.
          */
         OptionsIn: {
             /**
@@ -5539,7 +5474,7 @@ export interface components {
         };
         /**
          * PassageInfluenceOut
-         * @description What one verdict did to a passage's score: as it is, less what it were without the verdict.
+         * @description Influence of one verdict on a passage's score: the score less its value without the verdict.
          *
          *     Exact with one hop; with several, as far as the same entities and candidates are reached without the verdict.
          *     What it did to evolved keys is told apart.
@@ -5695,7 +5630,7 @@ export interface components {
         };
         /**
          * PastOut
-         * @description What a copy is a copy of.
+         * @description Origin of a copy.
          */
         PastOut: {
             /**
@@ -5782,7 +5717,7 @@ export interface components {
         };
         /**
          * PreviewOut
-         * @description What would change if a verdict were revoked.
+         * @description Effects of revoking a verdict.
          */
         PreviewOut: {
             /** Collection */
@@ -5800,7 +5735,7 @@ export interface components {
              * Models
              * @description Whose weights would lose what it taught.
              */
-            models: ("enough" | "ranking" | "round")[];
+            models: ("sufficiency" | "ranking" | "round")[];
             /** States */
             states: components["schemas"]["LeftOut"][];
             /**
@@ -5874,7 +5809,7 @@ export interface components {
         };
         /**
          * PublishedOut
-         * @description What the published classifier says of all that is selected so far.
+         * @description Verdict of the published classifier on the sentences selected so far.
          */
         PublishedOut: {
             /**
@@ -5982,10 +5917,10 @@ export interface components {
             /** Query */
             query: string;
             /**
-             * Sufficiency
+             * Stop Rule
              * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
+            stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -6021,11 +5956,6 @@ export interface components {
             collapse_duplicates?: boolean;
             /** Collection */
             collection: string;
-            /**
-             * Enough
-             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
-             */
-            enough?: number | null;
             /** Entities */
             entities?: components["schemas"]["EntityOut"][] | null;
             /**
@@ -6038,7 +5968,7 @@ export interface components {
             hops: number;
             /**
              * Insufficient
-             * @description Whether passages are withheld because enough is below the query's min_sufficiency.
+             * @description Whether passages are withheld because sufficiency is below the query's min_sufficiency.
              * @default false
              */
             insufficient?: boolean;
@@ -6073,6 +6003,11 @@ export interface components {
              */
             stop_reason: "max_hops" | "sufficient" | "no_entities" | "no_candidates" | "no_hops";
             /**
+             * Stop Rule
+             * @enum {string}
+             */
+            stop_rule: "none" | "coverage" | "learned" | "published" | "llm";
+            /**
              * Strategy
              * @default graph
              * @enum {string}
@@ -6080,9 +6015,9 @@ export interface components {
             strategy?: "graph" | "dense" | "lexical" | "hybrid";
             /**
              * Sufficiency
-             * @enum {string}
+             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
-            sufficiency: "none" | "coverage" | "learned" | "published" | "llm";
+            sufficiency?: number | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -6093,7 +6028,7 @@ export interface components {
         };
         /**
          * QuestionSupportOut
-         * @description How surely the sentence supports a past question.
+         * @description Support of a past question by the sentence.
          */
         QuestionSupportOut: {
             /**
@@ -6114,7 +6049,7 @@ export interface components {
         };
         /**
          * QuotaOut
-         * @description What a tenant may have of something, and what it has.
+         * @description Quota of a tenant and its use.
          */
         QuotaOut: {
             /**
@@ -6172,7 +6107,7 @@ export interface components {
         };
         /**
          * ReadinessOut
-         * @description What the process depends on, and who works on what waits.
+         * @description State of the servers that the process depends on, and of the backlog.
          */
         ReadinessOut: {
             /**
@@ -6301,7 +6236,7 @@ export interface components {
         };
         /**
          * ReembedIn
-         * @description Which encoder a collection shall be of.
+         * @description Encoder to move a collection to.
          * @example {
          *       "model": "all-MiniLM-L6-v2"
          *     }
@@ -6315,7 +6250,7 @@ export interface components {
         };
         /**
          * RekeyIn
-         * @description What a collection's keys shall be made of.
+         * @description Parts of a passage to make keys of.
          * @example {
          *       "key_building": "abstract"
          *     }
@@ -6330,7 +6265,7 @@ export interface components {
         };
         /**
          * ReplayIn
-         * @description Which moment, and what to call the collection that is made of it.
+         * @description Moment of a replay, and the name of the new collection.
          * @example {
          *       "until": "2026-05-01T12:00:00Z"
          *     }
@@ -6350,7 +6285,7 @@ export interface components {
         };
         /**
          * ReplayOut
-         * @description What a job makes a collection of.
+         * @description Source and moment of a replay.
          */
         ReplayOut: {
             /**
@@ -6539,7 +6474,7 @@ export interface components {
         };
         /**
          * RetryIn
-         * @description Which parked verdicts to retry: all of a collection, or those of a judge.
+         * @description Filter of the parked verdicts to retry: all of a collection, or those of a judge.
          * @example {}
          * @example {
          *       "judge": "crawler"
@@ -6559,7 +6494,7 @@ export interface components {
         };
         /**
          * RetryOut
-         * @description What a retry of many came to.
+         * @description Result of retrying many verdicts.
          */
         RetryOut: {
             /** Collection */
@@ -6651,7 +6586,7 @@ export interface components {
         };
         /**
          * RevocationOut
-         * @description Which verdicts a job revokes; where nothing is said, all that were accepted before it.
+         * @description Filter of the verdicts that a job revokes; without one, all that were accepted before it.
          */
         RevocationOut: {
             /** From */
@@ -6663,7 +6598,7 @@ export interface components {
         };
         /**
          * RevokeIn
-         * @description Which verdicts to revoke: those that meet all that is said, or `all`.
+         * @description Filter of the verdicts to revoke: those that match every criterion, or `all`.
          * @example {
          *       "from": "2026-05-01T00:00:00Z",
          *       "judge": "crawler"
@@ -6716,7 +6651,7 @@ export interface components {
         };
         /**
          * RotateIn
-         * @description How to let another key follow one.
+         * @description Rotation of an access key.
          */
         RotateIn: {
             /**
@@ -6769,8 +6704,6 @@ export interface components {
             /** Created At */
             created_at: string | null;
             curated: components["schemas"]["CuratedOut"];
-            /** Enough */
-            enough: number | null;
             gap: components["schemas"]["GapOut"] | null;
             /** Number */
             number: number;
@@ -6790,6 +6723,8 @@ export interface components {
             };
             /** Sub Question */
             sub_question: string | null;
+            /** Sufficiency */
+            sufficiency: number | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };
@@ -6914,7 +6849,7 @@ export interface components {
         };
         /**
          * SentenceInfluenceOut
-         * @description What one verdict did to a selected sentence: each number as it is, less what it were without the verdict.
+         * @description Influence of one verdict on a selected sentence: each number less its value without the verdict.
          */
         SentenceInfluenceOut: {
             /**
@@ -6941,7 +6876,7 @@ export interface components {
         };
         /**
          * SentenceMemoryOut
-         * @description What is remembered of a sentence, and why.
+         * @description Memory of a sentence, and the verdicts behind it.
          */
         SentenceMemoryOut: {
             /**
@@ -7157,11 +7092,6 @@ export interface components {
              */
             created_at: string;
             /**
-             * Enough
-             * @description Probability that the first five passages hold all the evidence; null where it ended not_found.
-             */
-            enough: number | null;
-            /**
              * Evidence
              * @description The pool, in the order in which it came.
              */
@@ -7204,7 +7134,12 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("sufficiency" | "covered" | "found" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            /**
+             * Sufficiency
+             * @description Probability that the first five passages hold all the evidence; null where it ended not_found.
+             */
+            sufficiency: number | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };
@@ -7228,7 +7163,7 @@ export interface components {
         };
         /**
          * SessionWarningOut
-         * @description What the LLM failed in a round, and what was done without it.
+         * @description Failure of the LLM in a round, and the substitute for it.
          */
         SessionWarningOut: {
             /** Detail */
@@ -7255,7 +7190,7 @@ export interface components {
         };
         /**
          * SideOut
-         * @description How one arm came to its answer.
+         * @description Answer of one arm and how it came about.
          */
         SideOut: {
             /** Hops */
@@ -7339,7 +7274,7 @@ export interface components {
         };
         /**
          * StandingOut
-         * @description How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+         * @description Standing of a judge: its agreement with established judges, and its weight without a voucher.
          */
         StandingOut: {
             /** Agreed */
@@ -7359,19 +7294,19 @@ export interface components {
         };
         /**
          * StopIn
-         * @description What may stop a session before its budget does.
+         * @description Rule that may stop a session before its budget does.
          */
         StopIn: {
             /**
              * Rule
-             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+             * @description 'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
              * @default planner
              * @enum {string}
              */
-            rule?: "planner" | "enough" | "covered" | "published" | "llm" | "rounds";
+            rule?: "planner" | "sufficiency" | "covered" | "published" | "llm" | "rounds";
             /**
              * Threshold
-             * @description Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
+             * @description Sufficiency from which on a session stops; by default 0.9, for 'published' 0.5.
              */
             threshold?: number | null;
         };
@@ -7386,6 +7321,72 @@ export interface components {
             sentence_id: number;
             /** Text */
             text: string;
+        };
+        /**
+         * SufficiencyInfluenceOut
+         * @description Influence of one verdict on the model's probability of sufficiency.
+         */
+        SufficiencyInfluenceOut: {
+            /**
+             * Applied At
+             * Format: date-time
+             */
+            applied_at: string;
+            /** Feedback Id */
+            feedback_id: number;
+            /** Judge */
+            judge: string;
+            /**
+             * Probability
+             * @description As it is, less what it were without the verdict.
+             */
+            probability: number;
+            /** Question */
+            question: string;
+        };
+        /**
+         * SufficiencyOut
+         * @description Derivation of the probability of sufficiency.
+         */
+        SufficiencyOut: {
+            /**
+             * Events
+             * @description Verdicts in the weights.
+             */
+            events: number;
+            /**
+             * Features
+             * @description By name (docs/sufficiency.md). None where nothing was found.
+             */
+            features: {
+                [key: string]: components["schemas"]["FeatureTraceOut"];
+            };
+            /**
+             * Influences
+             * @description At most 10 of them, the strongest first; where the query asked for a trace.
+             */
+            influences?: components["schemas"]["SufficiencyInfluenceOut"][];
+            /**
+             * Influences Cut
+             * @description Whether there are more.
+             * @default false
+             */
+            influences_cut?: boolean;
+            /**
+             * Model
+             * @description By the features: 1 / (1 + exp(-sum of value times weight)).
+             */
+            model: number;
+            /**
+             * Probability
+             * @description The higher one of model and vouched.
+             */
+            probability: number;
+            /**
+             * Vouched
+             * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
+             */
+            vouched: number;
         };
         /**
          * TenantClosed
@@ -7405,7 +7406,7 @@ export interface components {
         };
         /**
          * TimingsOut
-         * @description Where the time went, in milliseconds.
+         * @description Durations by stage, in milliseconds.
          */
         TimingsOut: {
             /** Analyse Ms */
@@ -7419,7 +7420,7 @@ export interface components {
         };
         /**
          * TraceOut
-         * @description How the answer came about.
+         * @description Trace of an answer.
          */
         TraceOut: {
             /**
@@ -7427,8 +7428,6 @@ export interface components {
              * @description Candidates that were left out as duplicates of better ones; null where none would be.
              */
             collapsed?: number | null;
-            /** @description Null with profile 'paper', and with strategies other than 'graph'. */
-            enough?: components["schemas"]["EnoughOut"] | null;
             /** Entities */
             entities: components["schemas"]["EntityOut"][];
             /** Hops */
@@ -7440,6 +7439,8 @@ export interface components {
             passages?: components["schemas"]["PassageTraceOut"][] | null;
             /** Recalled */
             recalled: components["schemas"]["RecallOut"][];
+            /** @description Null with profile 'paper', and with strategies other than 'graph'. */
+            sufficiency?: components["schemas"]["SufficiencyOut"] | null;
             /** Time Constraint */
             time_constraint: string | null;
         };
@@ -7561,7 +7562,7 @@ export interface components {
         };
         /**
          * WhoOut
-         * @description Whose a request is.
+         * @description Identity of a request.
          */
         WhoOut: {
             /**
@@ -8236,7 +8237,7 @@ export interface operations {
     get_audit: {
         parameters: {
             query?: {
-                /** @description Only acts before this one. */
+                /** @description Only entries before this one. */
                 before?: number | null;
                 /** @description Rows per page. */
                 limit?: number;
@@ -8253,7 +8254,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ActsOut"];
+                    "application/json": components["schemas"]["AuditLogOut"];
                 };
             };
             /** @description Unauthorized */

@@ -174,14 +174,14 @@ function Stages() {
 
 function Acts() {
   const { engram } = useShared();
-  const acts = useLoaded(() => read<Schemas["ActsOut"]>(engram.api.GET("/audit", { params: { query: { limit: 20 } } })), []);
+  const entries = useLoaded(() => read<Schemas["AuditLogOut"]>(engram.api.GET("/audit", { params: { query: { limit: 20 } } })), []);
   return (
-    <Await of={acts}>
+    <Await of={entries}>
       {(data) =>
-        data.acts.length === 0 ? null : (
+        data.entries.length === 0 ? null : (
           <Panel title="Administrative acts" note="The latest first">
             <Table
-              rows={data.acts}
+              rows={data.entries}
               by={(one) => one.id}
               columns={[
                 { title: "When", class: "when", cell: (one) => moment(one.begun_at) },

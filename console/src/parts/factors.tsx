@@ -134,4 +134,4 @@ export function ofPassage(one: Schemas["PassageInfluenceOut"]): Cause {
   return { ...one, amount: one.score, parts: parts.filter(Boolean).join(", ") };
 }
 
-export const ofEnough = (one: Schemas["EnoughInfluenceOut"]): Cause => ({ ...one, amount: one.probability, parts: "" });
+export const ofSufficiency = (one: Schemas["SufficiencyInfluenceOut"]): Cause => ({ ...one, amount: one.probability, parts: "" });

@@ -49,27 +49,27 @@ def test_a_slip_of_the_hand_is_no_key() -> None:
 
 
 def test_grants_are_by_collection_and_anywhere() -> None:
-    grants = Grants.of({"docs": ["judge", "query"], "*": ["read"]})
+    grants = Grants.from_mapping({"docs": ["judge", "query"], "*": ["read"]})
     assert grants.on("docs") == {"judge", "query", "read"}
     assert grants.on("other") == {"read"}
     assert grants.anywhere() == {"judge", "query", "read"}
     assert grants.collections("judge") == {"docs"}
     assert grants.collections("read") is None
     assert grants.as_json() == {"*": ["read"], "docs": ["query", "judge"]}
-    assert Grants.of({"docs": ["admin"]}).on("docs") == set(SCOPES)
-    assert Grants.of({"docs": ["admin"]}).on("other") == set()
+    assert Grants.from_mapping({"docs": ["admin"]}).on("docs") == set(SCOPES)
+    assert Grants.from_mapping({"docs": ["admin"]}).on("other") == set()
 
 
 def test_only_what_is_allowed_covers() -> None:
-    docs = Grants.of({"docs": ["query", "read"]})
+    docs = Grants.from_mapping({"docs": ["query", "read"]})
     assert EVERYTHING.covers(docs)
-    assert docs.covers(Grants.of({"docs": ["read"]}))
-    assert not docs.covers(Grants.of({"docs": ["judge"]}))
-    assert not docs.covers(Grants.of({"*": ["read"]}))
-    assert Grants.of({"*": ["read"]}).covers(Grants.of({"docs": ["read"]}))
-    assert not Grants.of({"docs": ["admin"]}).covers(EVERYTHING)
+    assert docs.covers(Grants.from_mapping({"docs": ["read"]}))
+    assert not docs.covers(Grants.from_mapping({"docs": ["judge"]}))
+    assert not docs.covers(Grants.from_mapping({"*": ["read"]}))
+    assert Grants.from_mapping({"*": ["read"]}).covers(Grants.from_mapping({"docs": ["read"]}))
+    assert not Grants.from_mapping({"docs": ["admin"]}).covers(EVERYTHING)
 
 
 def test_what_is_no_scope_is_refused() -> None:
     with pytest.raises(ValueError, match="'write' is no scope"):
-        Grants.of({"docs": ["write"]})
+        Grants.from_mapping({"docs": ["write"]})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.auth.token_bucket import Bucket, take, taken
+from engram.core.auth.token_bucket import Bucket, take, token_grant
 
 seconds = st.floats(0, 1e6)
 
@@ -38,7 +38,7 @@ def test_a_clock_that_goes_back_brings_nothing() -> None:
 
 
 def test_what_is_told_of_it() -> None:
-    told = taken(0.25, 0.5, 3, allowed=False)
+    told = token_grant(0.25, 0.5, 3, allowed=False)
     assert (told.left, told.retry_seconds, told.full_seconds) == (0, 0.75 / 0.5, 2.75 / 0.5)
 
 

@@ -30,8 +30,8 @@ class TestMostGain:
     def test_a_day_of_verdicts_stays_within_the_share(self, share: float, gains: list[float]) -> None:
         pulled = UNTOUCHED.on("2026-05-01")
         for gain in gains:
-            pulled = pulled.after("judge", min(gain, most_gain(pulled.left("judge"), share)))
-        assert 1.0 - pulled.left("judge") <= share + 1e-9
+            pulled = pulled.after("judge", min(gain, most_gain(pulled.remaining("judge"), share)))
+        assert 1.0 - pulled.remaining("judge") <= share + 1e-9
 
     @given(gain=GAINS, share=SHARES)
     def test_one_verdict_within_the_share_is_not_held_back(self, gain: float, share: float) -> None:
@@ -80,7 +80,7 @@ class TestAllowedGain:
 class TestPulled:
     def test_judges_do_not_count_against_each_other(self) -> None:
         pulled = UNTOUCHED.on("2026-05-01").after("a", 0.5).after("b", 0.25).after("a", 0.5)
-        assert (pulled.left("a"), pulled.left("b"), pulled.left("c")) == (0.25, 0.75, 1.0)
+        assert (pulled.remaining("a"), pulled.remaining("b"), pulled.remaining("c")) == (0.25, 0.75, 1.0)
 
     def test_a_new_day_begins_anew(self) -> None:
         pulled = UNTOUCHED.on("2026-05-01").after("a", 0.5)

@@ -43,7 +43,7 @@ def told(
 ) -> MovedStates:
     """What ``EVENT`` moves where no support is known."""
     saying = EventStatement(EVENT, targets, directions, **({"noise": NOISE} | more))
-    return step(saying, MemoryRows.of([*memories.values()]), SupportRows.of([]))
+    return step(saying, MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([]))
 
 
 def observation(sentence: int, draw: np.random.Generator) -> SentenceObservation:
@@ -132,8 +132,8 @@ class TestWorkedExamples:
 
     def test_a_gain_below_that_of_eq_11_was_capped(self) -> None:
         observed = SentenceObservation(EVENT, 1, 1, 0.5)
-        assert not Audit.of(observed, TASK, 0.5, 0.4, 0.5, 0.251).capped  # 0.5 / (0.5 + 0.5)
-        assert Audit.of(observed, TASK, 0.4, 0.4, 0.5, 0.301).capped
+        assert not Audit.of_observation(observed, TASK, 0.5, 0.4, 0.5, 0.251).capped  # 0.5 / (0.5 + 0.5)
+        assert Audit.of_observation(observed, TASK, 0.4, 0.4, 0.5, 0.301).capped
 
 
 class TestProperties:
@@ -228,7 +228,10 @@ class TestProperties:
         before = learned(log[:-1])
         kept = bits((before.memories, before.supports))
         last = log[-1]
-        memories, supports = MemoryRows.of([*before.memories.values()]), SupportRows.of([*before.supports.values()])
+        memories, supports = (
+            MemoryRows.from_rows([*before.memories.values()]),
+            SupportRows.from_rows([*before.supports.values()]),
+        )
         given = bits((memories, supports))
         step(last.saying(), memories, supports)
         assert bits((memories, supports)) == given
@@ -297,8 +300,8 @@ class TestTogether:
         self, log: list[Verdict], frozen: tuple[str, ...]
     ) -> None:
         one_by_one = learned(log, frozen)
-        bases = MemoryRows.of([SentenceMemory(*key, vector) for key, vector in BASES.items()])
-        batch = steps([one.saying(frozen) for one in log], bases, SupportRows.of([]))
+        bases = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in BASES.items()])
+        batch = steps([one.saying(frozen) for one in log], bases, SupportRows.from_rows([]))
         assert {(m.sentence_id, m.channel): bits(m) for m in batch.memories} == {
             key: bits(memory) for key, memory in one_by_one.touched().items()
         }
@@ -317,8 +320,8 @@ class TestTogether:
         for part in (log[:first], log[first:]):
             moved = steps(
                 [one.saying() for one in part],
-                MemoryRows.of([*memories.values()]),
-                SupportRows.of([*supports.values()]),
+                MemoryRows.from_rows([*memories.values()]),
+                SupportRows.from_rows([*supports.values()]),
             )
             memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
             supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}

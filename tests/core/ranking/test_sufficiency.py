@@ -21,7 +21,7 @@ from engram.core.ranking.sufficiency import (
     loosened,
     observe,
     probability,
-    told,
+    verdict_outcome,
 )
 
 SIZE = len(FEATURES)
@@ -143,7 +143,7 @@ class TestTold:
     def said(self, *, known: bool = True, passages: tuple[int, ...] = (), **verdict: object) -> int | None:
         logged = LoggedVerdict(passages=passages, **verdict)  # type: ignore[arg-type]
         pairs = [(10 * sentence, y) for sentence, y in logged.targets([]).items()]
-        return told(logged, pairs, self.first, known=known)
+        return verdict_outcome(logged, pairs, self.first, known=known)
 
     def test_all_of_a_complete_verdict_among_them_is_enough(self) -> None:
         assert self.said(supports=(1, 5)) == 1

@@ -111,7 +111,7 @@ def applied(application: Application, collection: str, log: Iterable[Said], batc
 
 def untold(steps: Iterable[ReplayStep]) -> list[ReplayStep]:
     """Steps of which nothing is recorded but what the verdict said and by which noises."""
-    return [replace(step, recorded=Audit.of(step.observation, step.recorded.channel)) for step in steps]
+    return [replace(step, recorded=Audit.of_observation(step.observation, step.recorded.channel)) for step in steps]
 
 
 def told(replayed: Iterable[Any]) -> set[Any]:

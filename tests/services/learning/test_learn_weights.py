@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.cli.evaluate_command import varied
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, WeightObservation
-from engram.evaluation.learning_variations import Variation
 from engram.providers.ranking_prior import for_any_kind
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
@@ -22,6 +20,8 @@ from engram.services.learning.verdict_learning import LearnService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.storage.learning.learned_weights import LearnedWeights
+from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.learning_variations import Variation
 from tests.conftest import Ingest
 from tests.support import state
 

@@ -253,4 +253,8 @@ class TestManyVerdicts:
     def test_noise_grows_as_confidence_falls(self) -> None:
         noise = FeedbackPolicy(positive=0.5, negative=1.0, process=0.001)
 
-        assert [noise.of(1, 1.0), noise.of(0, 1.0), noise.of(1, 0.5)] == [0.5, 1.0, 1.0]
+        assert [
+            noise.observation_noise(1, 1.0),
+            noise.observation_noise(0, 1.0),
+            noise.observation_noise(1, 0.5),
+        ] == [0.5, 1.0, 1.0]

@@ -81,7 +81,7 @@ def asked(application: Application, name: str) -> dict[str, float]:
 
 
 def spares(application: Application, name: str) -> list[dict[str, Any]]:
-    return state.rows(application, name, "spare_vector")
+    return state.rows(application, name, "staged_embedding")
 
 
 def assert_of(embedder: Embedder, application: Application, name: str) -> None:
@@ -369,6 +369,6 @@ def test_a_second_encoder_of_another_dimension_ends_the_start_with_a_line(
 
     both.models.embedder_also = Narrow()
     with pytest.raises(
-        ConfigurationError, match=r"^ENGRAM_EMBEDDING_ALSO: narrow gives 8-dimensional vectors, but"
+        ConfigurationError, match=r"^ENGRAM_SECONDARY_EMBEDDING_MODEL: narrow gives 8-dimensional vectors, but"
     ):
         both.warm_up()

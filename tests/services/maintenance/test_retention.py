@@ -33,9 +33,9 @@ def application(own: Servers, settings: Settings, application: Application) -> I
 
 
 def retention(
-    application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0, act_bodies: int = 0
+    application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0, audit_bodies: int = 0
 ) -> RetentionService:
-    return RetentionService(application.database, RetentionDays(queries, jobs, keys, act_bodies))
+    return RetentionService(application.database, RetentionDays(queries, jobs, keys, audit_bodies))
 
 
 def run(service: RetentionService, now: datetime | None = None) -> RetentionResult:
@@ -206,9 +206,9 @@ class TestJobsAndKeys:
 
 
 def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> None:
-    spent = "SELECT count(*) FROM spent WHERE principal = 'of long ago'"
+    spent = "SELECT count(*) FROM quota_usage WHERE principal = 'of long ago'"
     with application.database.write() as writer:
-        writer.execute("INSERT INTO spent VALUES ('local', 'of long ago', '2020-01-01', 'queries', 1)")
+        writer.execute("INSERT INTO quota_usage VALUES ('local', 'of long ago', '2020-01-01', 'queries', 1)")
     application.maintenance.retention.run()
     with application.database.read() as reader:
         assert reader.scalar(spent) == 0
@@ -217,21 +217,21 @@ def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> 
 def test_what_was_sent_with_an_act_goes_and_the_act_stays(application: Application) -> None:
     now = datetime.now(UTC)
     doing = PendingAct(
-        principal="alice", tenant="local", action="put", target="/x", client="192.0.2.7", said="body"
+        principal="alice", tenant="local", action="put", target="/x", client="192.0.2.7", body="body"
     )
-    acts = [application.acts.begin(doing) for _ in range(2)]
+    acts = [application.audit_log.begin(doing) for _ in range(2)]
     for act in acts:
-        application.acts.end(act, 200)
+        application.audit_log.end(act, 200)
     with application.database.write() as writer:
         writer.execute(
-            "UPDATE act SET begun_at = %(then)s WHERE id = %(id)s",
+            "UPDATE audit_log SET begun_at = %(then)s WHERE id = %(id)s",
             {"then": now - timedelta(days=31), "id": acts[0]},
         )
 
-    assert run(retention(application), now).act_bodies == 0  # for ever
-    assert run(retention(application, act_bodies=30), now).act_bodies == 1
-    assert run(retention(application, act_bodies=30), now).act_bodies == 0
+    assert run(retention(application), now).audit_bodies == 0  # for ever
+    assert run(retention(application, audit_bodies=30), now).audit_bodies == 1
+    assert run(retention(application, audit_bodies=30), now).audit_bodies == 0
 
-    kept = {act.id: act for act in application.acts.page(LOCAL, None, 10)}
-    assert [(kept[act].said, kept[act].client) for act in acts] == [(None, None), ("body", "192.0.2.7")]
+    kept = {act.id: act for act in application.audit_log.page(LOCAL, None, 10)}
+    assert [(kept[act].body, kept[act].client) for act in acts] == [(None, None), ("body", "192.0.2.7")]
     assert {(kept[act].principal, kept[act].action, kept[act].status) for act in acts} == {("alice", "put", 200)}

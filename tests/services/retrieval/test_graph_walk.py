@@ -30,7 +30,7 @@ def planned(application: Application, curie: str) -> Planned:
             Query(
                 text=CHAIN,
                 scope=application.access.scope(curie),
-                **{"sufficiency": "none", "time_constraint": "in 1867"} | more,
+                **{"stop_rule": "none", "time_constraint": "in 1867"} | more,
             )
         )
 
@@ -140,7 +140,7 @@ def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
 def rested(application: Application, planned: Planned) -> Walk:
     """Where a walk of one hop would have gone on, as a session keeps it."""
     walk = through(application, planned(max_hops=1))
-    return kept(hop_loop.rest(planned(max_hops=1), walk))
+    return kept(hop_loop.remaining_walk(planned(max_hops=1), walk))
 
 
 def test_what_is_kept_to_be_resumed_is_ids_alone(rested: Walk) -> None:

@@ -12,9 +12,6 @@ from engram.context.errors import InvalidRequestError
 from engram.core.planning import tree_search
 from engram.core.planning.session import Budget
 from engram.core.planning.tree_search import Rollout, SearchLimits, TreeStep, settle
-from engram.evaluation.harness import open_harness
-from engram.evaluation.oracle_endpoint import Oracle
-from engram.evaluation.oracle_server import ChatServer, Messages
 from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions import auto_planner
@@ -24,6 +21,9 @@ from engram.services.sessions.session_views import SessionView
 from engram.services.sessions.tree_answer import decided, vote
 from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, possible
 from engram.services.sessions.tree_options import options_of
+from engram_evaluation.harness import open_harness
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.oracle_server import ChatServer, Messages
 from tests.support.decomposed import FILM, MAKER, MOTHER, decomposed
 
 WIDE = Budget(rounds=20, llm_calls=500, tokens=1_000_000, seconds=300.0, passages=100)

@@ -28,7 +28,7 @@ ConfirmQuery = Annotated[JudgeName, Query(description="The tenant's name, as the
 
 @router.get("/access/me", response_model=WhoOut, responses=responses(401), summary="Whose key is this?")
 async def get_own_access(asker: Asker) -> WhoOut:
-    """Whose the request is, and what the key allows."""
+    """Show the identity of the request and the scopes of its key."""
     return WhoOut(
         name=asker.name,
         tenant=asker.tenant,
@@ -41,7 +41,7 @@ async def get_own_access(asker: Asker) -> WhoOut:
 
 @router.get("/access/quotas", response_model=QuotasOut, responses=responses(401, 503), summary="What may I have?")
 def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
-    """What the asker's tenant may have, and what it has of it; days are UTC."""
+    """Show the quotas of the asker's tenant and their use; days are UTC."""
     return QuotasOut(tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.quotas.used(asker)])
 
 
@@ -55,7 +55,7 @@ def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
 )
 def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> AccessKeyMade:
     """Make a key of the same tenant. It is shown in this answer and never again."""
-    return AccessKeyMade.from_new_key(app.access_keys.make(asker, body.wanted()))
+    return AccessKeyMade.from_new_key(app.access_keys.make(asker, body.to_request()))
 
 
 @router.get(
@@ -97,7 +97,7 @@ def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Ask
     summary="Revoke an access key",
 )
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
-    """Have the key count no more. Each process notices within ENGRAM_ACCESS_REMEMBER_SECONDS."""
+    """Have the key count no more. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS."""
     return AccessKeyOut.from_service(app.access_keys.revoke(asker, key_id))
 
 

@@ -35,8 +35,8 @@ class AccessKeyIn(Model):
     )
     days: float | None = Field(default=None, gt=0, le=MAX_DAYS, strict=True, description="For how long it counts.")
 
-    def wanted(self) -> AccessKeyRequest:
-        """As the service takes it."""
+    def to_request(self) -> AccessKeyRequest:
+        """Return the request as the service takes it."""
         return AccessKeyRequest(
             name=self.name,
             scopes=dict(self.scopes),
@@ -48,7 +48,7 @@ class AccessKeyIn(Model):
 
 
 class RotateIn(Model):
-    """How to let another key follow one."""
+    """Rotation of an access key."""
 
     grace_seconds: float = Field(
         default=0.0,
@@ -76,7 +76,7 @@ class AccessKeyOut(BaseModel):
 
     @classmethod
     def from_service(cls, key: Key) -> "AccessKeyOut":
-        """As the wire has it."""
+        """Convert a key."""
         return cls(**_row(key))
 
 
@@ -87,7 +87,7 @@ class AccessKeyMade(AccessKeyOut):
 
     @classmethod
     def from_new_key(cls, new_key: NewAccessKey) -> "AccessKeyMade":
-        """As the wire has it."""
+        """Convert a new key."""
         return cls(key=new_key.key, **_row(new_key.stored))
 
 
@@ -99,7 +99,7 @@ class AccessKeysOut(BaseModel):
 
 
 class WhoOut(BaseModel):
-    """Whose a request is."""
+    """Identity of a request."""
 
     name: str
     tenant: str
@@ -126,7 +126,7 @@ def _row(key: Key) -> dict[str, object]:
 
 
 class QuotaOut(BaseModel):
-    """What a tenant may have of something, and what it has."""
+    """Quota of a tenant and its use."""
 
     model_config = ConfigDict(from_attributes=True)
 

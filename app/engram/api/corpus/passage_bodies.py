@@ -143,7 +143,7 @@ class _LineReader:
         return list(self._batches(chunk))
 
     def end(self) -> list[tuple[Lines, Mistakes]]:
-        """What is left, now that the body is over."""
+        """Return the remaining lines at the end of the body."""
         if self._rest or self._overlong:
             self._read(self._rest)
         return [(self._lines, self._errors)] if self._lines or self._errors else []

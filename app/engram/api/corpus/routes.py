@@ -132,7 +132,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
 def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
     """Remove the passage and everything that only it held: sentences, memories, entities."""
     app.ingest.delete_passage(scope, path_text(passage_id))
-    app.reads.told(scope.collection.id)
+    app.reads.note_write(scope.collection.id)
 
 
 @router.get(
@@ -161,7 +161,7 @@ def get_collections(
     summary="Read a collection",
 )
 async def get_collection(scope: PathScope) -> CollectionOut:
-    """What the collection holds."""
+    """Show the contents and settings of a collection."""
     return CollectionOut.model_validate(scope.collection)
 
 

@@ -82,7 +82,7 @@ class PassageIn(Model):
 
     @model_validator(mode="after")
     def _bound_metadata(self) -> Self:
-        """What is left when sentences are lifted, which have bounds of their own."""
+        """Bound the metadata without its sentences, which have bounds of their own."""
         try:
             storable_json(self.metadata)
         except ValueError as error:
@@ -123,7 +123,7 @@ class PassagesIn(Model):
 
 
 class RekeyIn(Model):
-    """What a collection's keys shall be made of."""
+    """Parts of a passage to make keys of."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"key_building": "abstract"}]})
 

@@ -1,4 +1,4 @@
-"""What a collection learned as a whole, and what a revocation would change: looked at, and left as it is."""
+"""Read-only overviews: learning of a collection, and effects of a revocation."""
 
 from typing import Annotated
 
@@ -31,7 +31,7 @@ def get_learned(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Memories, those moved last.")] = 100,
 ) -> LearnedOut:
-    """How many memories verdicts moved, how sure they became over time, and which were moved last.
+    """Count the memories that verdicts moved, show their certainty over time, and list the latest.
 
     Only verdicts that still count are looked at: what was revoked since is left out of the past as well.
     """
@@ -47,7 +47,7 @@ def get_learned(
     summary="Preview a revocation",
 )
 def get_preview(app: App, at: VerdictAt) -> PreviewOut:
-    """What would change if the verdict were revoked: each state that it moved, as it is and as it would be.
+    """Preview a revocation: each state that the verdict moved, as it is and as it would be.
 
     Nothing is revoked; `DELETE /feedback/{feedback_id}` does that.
     """

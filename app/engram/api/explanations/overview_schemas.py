@@ -1,4 +1,4 @@
-"""What a collection learned as a whole, and what a revocation would change, on the wire."""
+"""Schemas of learning overviews and revocation previews."""
 
 from datetime import datetime
 from typing import Literal, Self
@@ -9,7 +9,7 @@ from engram.services.explanations.learning_overview import LearningSummary, Prev
 
 
 class MomentOut(BaseModel):
-    """How things stood once a verdict was applied."""
+    """Counts after a verdict was applied."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -36,7 +36,7 @@ class MovedOut(BaseModel):
 
 
 class LearnedOut(BaseModel):
-    """What a collection learned, by the verdicts that still count."""
+    """Learning of a collection by the counting verdicts."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -49,7 +49,7 @@ class LearnedOut(BaseModel):
 
     @classmethod
     def from_service(cls, collection: str, learned: LearningSummary) -> Self:
-        """As it is shown."""
+        """Convert a summary."""
         return cls(
             collection=collection,
             verdicts=learned.verdicts,
@@ -79,7 +79,7 @@ class LeftOut(BaseModel):
 
 
 class PreviewOut(BaseModel):
-    """What would change if a verdict were revoked."""
+    """Effects of revoking a verdict."""
 
     collection: str
     feedback_id: int
@@ -89,13 +89,13 @@ class PreviewOut(BaseModel):
     )
     states: list[LeftOut]
     cut: bool = Field(description="Whether there are more states than are shown.")
-    models: list[Literal["enough", "ranking", "round"]] = Field(
+    models: list[Literal["sufficiency", "ranking", "round"]] = Field(
         description="Whose weights would lose what it taught."
     )
 
     @classmethod
     def from_service(cls, collection: str, preview: Preview) -> Self:
-        """As it is shown."""
+        """Convert a preview."""
         return cls.model_validate(
             {
                 "collection": collection,

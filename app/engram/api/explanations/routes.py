@@ -35,8 +35,9 @@ def get_sentence_memory(
     after: Annotated[int, Query(ge=0, le=MAX_ID, description="Sequence of the last verdict seen.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Verdicts per page.")] = 100,
 ) -> SentenceMemoryOut:
-    """Where each channel stands, which questions the sentence supports, and every verdict that moved it: how near
-    the memory was to the verdict's question before it and after it, and is now.
+    """Show a sentence's channels, the questions that it supports, and every verdict that moved it.
+
+    For each verdict: the memory's nearness to the verdict's question before it, after it and now.
     """
     view = app.explain.sentence(scope, sentence_id, query, after=after, limit=limit)
     return SentenceMemoryOut(
@@ -62,7 +63,7 @@ def get_sentence_memory(
     summary="Ask under two arms",
 )
 def post_compare(sent: Annotated[PostedBody[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:
-    """The same question under two arms, by default without memory and with it, whatever the collection is set to.
+    """Ask one question under two arms, by default without and with memory, whatever the collection is set to.
 
     It leaves no query behind: there is nothing to judge, and nothing is learned from it.
     """

@@ -1,4 +1,4 @@
-"""What is remembered of a sentence, and one question under two arms, on the wire."""
+"""Schemas of sentence memories and comparisons."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ from engram.api.schemas import (
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.graph_walk import StopReason
-from engram.services.retrieval.query import Memory, Query, Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
 
 Channel = Literal["task", "time"]
 COMPARE_EXAMPLES: list[JsonValue] = [
@@ -50,7 +50,7 @@ class ChannelOut(BaseModel):
 
 
 class QuestionSupportOut(BaseModel):
-    """How surely the sentence supports a past question."""
+    """Support of a past question by the sentence."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -63,7 +63,7 @@ class QuestionSupportOut(BaseModel):
 
 
 class MoveOut(BaseModel):
-    """What a verdict did to one channel."""
+    """Effect of a verdict on one channel."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -95,7 +95,7 @@ class SentenceEventOut(BaseModel):
 
 
 class SentenceMemoryOut(BaseModel):
-    """What is remembered of a sentence, and why."""
+    """Memory of a sentence, and the verdicts behind it."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -123,7 +123,7 @@ class CompareIn(Model):
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="As of POST /query: only where both arms have strategy 'graph'."
     )
-    sufficiency: Sufficiency | None = Field(
+    stop_rule: HopStopRule | None = Field(
         default=None, description="As of POST /query: only where both arms have strategy 'graph'."
     )
     a: ArmIn = Field(default_factory=lambda: ArmIn(memory="off"), description="Absent: without memory.")
@@ -143,7 +143,7 @@ class CompareIn(Model):
             scope=scope,
             top_k=self.top_k,
             max_hops=self.max_hops,
-            sufficiency=self.sufficiency,
+            stop_rule=self.stop_rule,
             memory=arm.memory,
             profile=arm.profile,
             strategy=arm.strategy,
@@ -167,7 +167,7 @@ class ComparedPassageOut(BaseModel):
 
 
 class MemoryPartOut(BaseModel):
-    """What an arm read of memory."""
+    """Memory that an arm read."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -178,7 +178,7 @@ class MemoryPartOut(BaseModel):
 
 
 class SideOut(BaseModel):
-    """How one arm came to its answer."""
+    """Answer of one arm and how it came about."""
 
     model_config = ConfigDict(from_attributes=True)
 

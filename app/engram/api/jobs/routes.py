@@ -28,9 +28,9 @@ def get_job(
     errors_after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     errors_limit: Limit = 100,
 ) -> JobDetail:
-    """How far the job is, its place in the queue, and which lines were rejected and why."""
+    """Show the job's progress, its place in the queue, and the rejected lines with reasons."""
     view = app.jobs.show(at.scope, at.id)
-    app.reads.told(at.scope.collection.id)
+    app.reads.note_write(at.scope.collection.id)
     errors = app.ingest.errors(view.job, errors_after, errors_limit)
     return JobDetail.from_service(
         view,

@@ -11,7 +11,7 @@ from engram.services.jobs.job_service import JobView
 
 
 class JobAccepted(BaseModel):
-    """Where to look for progress."""
+    """Address of an accepted job."""
 
     job_id: UUID
     collection: str
@@ -19,7 +19,7 @@ class JobAccepted(BaseModel):
 
 
 class RevocationOut(BaseModel):
-    """Which verdicts a job revokes; where nothing is said, all that were accepted before it."""
+    """Filter of the verdicts that a job revokes; without one, all that were accepted before it."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -29,7 +29,7 @@ class RevocationOut(BaseModel):
 
 
 class ReplayOut(BaseModel):
-    """What a job makes a collection of."""
+    """Source and moment of a replay."""
 
     until: datetime
     into: str = Field(description="The collection that it makes.")
@@ -76,7 +76,7 @@ class JobOut(BaseModel):
 
     @classmethod
     def from_service(cls, view: JobView, **more: Any) -> Self:
-        """As it is shown."""
+        """Convert a job."""
         job = view.job
         return cls(
             job_id=job.id,

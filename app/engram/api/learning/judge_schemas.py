@@ -32,7 +32,7 @@ NoiseLevel = Annotated[float, Field(ge=MIN_NOISE, le=MAX_NOISE, strict=True)]
 
 
 class JudgeIn(Model):
-    """What is to differ for a judge; what is left out or null is as for every judge."""
+    """Settings of a judge; an absent or null one is the default of every judge."""
 
     model_config = ConfigDict(json_schema_extra={"examples": JUDGE_EXAMPLES})
 
@@ -54,7 +54,7 @@ class JudgeIn(Model):
     )
 
     def own(self) -> dict[str, Any]:
-        """As the service takes it."""
+        """Return the settings as the service takes them."""
         return {name: getattr(self, field) for name, field in NAMES.items()}
 
 
@@ -69,7 +69,7 @@ class ConstantsOut(BaseModel):
 
     @classmethod
     def from_service(cls, noise: FeedbackPolicy) -> "ConstantsOut":
-        """As the wire has it."""
+        """Convert a policy."""
         return cls(
             observation_noise_positive=noise.positive,
             observation_noise_negative=noise.negative,
@@ -80,7 +80,7 @@ class ConstantsOut(BaseModel):
 
 
 class StandingOut(BaseModel):
-    """How a judge agreed with those in good standing, and what it counts by where nobody vouches for it."""
+    """Standing of a judge: its agreement with established judges, and its weight without a voucher."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -104,7 +104,7 @@ class JudgeOut(BaseModel):
 
     @classmethod
     def from_service(cls, view: JudgeView) -> "JudgeOut":
-        """As the wire has it."""
+        """Convert a judge."""
         known = view.known
         return cls(
             judge=known.name,
@@ -112,7 +112,7 @@ class JudgeOut(BaseModel):
             applied=known.applied,
             parked=known.parked,
             revoked=known.revoked,
-            set=[NAMES[name] for name in known.settings.said()],
+            set=[NAMES[name] for name in known.settings.overrides()],
             constants=ConstantsOut.from_service(view.constants),
             standing=StandingOut.model_validate(view.standing),
         )

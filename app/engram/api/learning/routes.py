@@ -90,7 +90,7 @@ async def post_feedback(
 def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     """The verdict, whether it is applied, and what it changed."""
     detail = app.feedback.event(at.scope, at.id)
-    app.reads.told(at.scope.collection.id)
+    app.reads.note_write(at.scope.collection.id)
     return _detail(detail, at.scope.collection.name)
 
 
@@ -134,7 +134,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
     """
     app.revoke.revoke(scope, feedback_id)
-    app.reads.told(scope.collection.id)
+    app.reads.note_write(scope.collection.id)
     return _detail(app.feedback.event(scope, feedback_id), scope.collection.name)
 
 
@@ -189,9 +189,9 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
 
 
 def _applied(app: App, stored: Accepted) -> Receipt:
-    """What became of the verdict, which whoever asks after its answer finds learned."""
+    """Return the receipt of the verdict once its effects can be read."""
     receipt = app.feedback.applied(stored)
-    app.reads.told(stored.collection_id)
+    app.reads.note_write(stored.collection_id)
     return receipt
 
 
@@ -203,7 +203,7 @@ def _on_session(app: App, sent: PostedBody[FeedbackIn], session: UUID, key: str,
     state = app.sessions.state(scope, session)
     receipts = app.teacher.judge(scope, state, verdict, key, wait=sent.body.wait)
     if sent.body.wait:
-        app.reads.told(scope.collection.id)
+        app.reads.note_write(scope.collection.id)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
     receipt = _out(receipts[0], sent.body.collection)

@@ -36,7 +36,7 @@ FEEDBACK_EXAMPLES: list[JsonValue] = [
 
 
 class FeedbackIn(Model):
-    """What a judge says of one answered query."""
+    """Verdict of a judge on one answered query."""
 
     model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
 
@@ -74,9 +74,9 @@ class FeedbackIn(Model):
     retrieval_success: Flag | None = Field(
         default=None,
         description=(
-            "Whether the evidence was found. True validates the expansions; false leaves them to generation; null: "
-            "Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded "
-            "question."
+            "True: the evidence was retrieved, which validates the expansions. False: the generation score "
+            "decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded "
+            "question validates them."
         ),
     )
     generation_success: Flag | None = Field(
@@ -92,8 +92,8 @@ class FeedbackIn(Model):
         le=1,
         strict=True,
         description=(
-            "How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on "
-            "it was right."
+            "Quality of the answer, used where `generation_success` is null. The answer counts as right from "
+            "ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on."
         ),
     )
     supporting_passages: list[ExternalId] = Field(
@@ -173,7 +173,7 @@ class FeedbackIn(Model):
 
 
 class RevokeIn(Model):
-    """Which verdicts to revoke: those that meet all that is said, or `all`."""
+    """Filter of the verdicts to revoke: those that match every criterion, or `all`."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"judge": "crawler", "from": "2026-05-01T00:00:00Z"}]}
@@ -194,7 +194,7 @@ class RevokeIn(Model):
 
 
 class RetryIn(Model):
-    """Which parked verdicts to retry: all of a collection, or those of a judge."""
+    """Filter of the parked verdicts to retry: all of a collection, or those of a judge."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{}, {"judge": "crawler"}]})
 
@@ -203,14 +203,14 @@ class RetryIn(Model):
 
 
 class RetryOut(BaseModel):
-    """What a retry of many came to."""
+    """Result of retrying many verdicts."""
 
     collection: str
     retried: int = Field(description="Verdicts that were parked and wait again.")
 
 
 class ChangeOut(BaseModel):
-    """What the event did to one state: a sentence's task or time memory, or its support for the question."""
+    """Effect of the event on one state: a sentence's task or time memory, or its support of the question."""
 
     model_config = ConfigDict(from_attributes=True)
 

@@ -1,4 +1,4 @@
-"""The record of administrative acts, to be read."""
+"""Route that lists the audit log."""
 
 from datetime import datetime
 from typing import Annotated
@@ -15,8 +15,8 @@ from engram.core.auth.access_keys import AUDIT
 router = APIRouter(tags=["audit"], route_class=Route)
 
 
-class ActOut(BaseModel):
-    """One act."""
+class AuditEntryOut(BaseModel):
+    """One administrative act."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -28,33 +28,33 @@ class ActOut(BaseModel):
     request_id: str | None
     action: str
     target: str = Field(description="The path, or what the command was given.")
-    said: str | None = Field(description="The body, its first 2,000 characters.")
+    body: str | None = Field(description="The body, its first 2,000 characters.")
     status: int | None = Field(description="Of the answer: below 300 it was done.")
 
 
-class ActsOut(BaseModel):
-    """Acts, the latest first."""
+class AuditLogOut(BaseModel):
+    """Entries of the audit log, the latest first."""
 
-    acts: list[ActOut]
+    entries: list[AuditEntryOut]
     next_before: int | None = Field(description="What to send as `before` for the next page; null at the end.")
 
 
 @router.get(
     "/audit",
-    response_model=ActsOut,
+    response_model=AuditLogOut,
     dependencies=[needs(AUDIT, everywhere=True)],
     responses=responses(422, 503),
-    summary="Read administrative acts",
+    summary="Read the audit log",
 )
 def get_audit(
     app: App,
     asker: Asker,
-    before: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only acts before this one.")] = None,
+    before: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only entries before this one.")] = None,
     limit: Limit = 100,
-) -> ActsOut:
-    """Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
-    acts = app.acts.page(asker, before, limit)
-    return ActsOut(
-        acts=[ActOut.model_validate(act) for act in acts],
-        next_before=acts[-1].id if len(acts) == limit else None,
+) -> AuditLogOut:
+    """List who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
+    entries = app.audit_log.page(asker, before, limit)
+    return AuditLogOut(
+        entries=[AuditEntryOut.model_validate(entry) for entry in entries],
+        next_before=entries[-1].id if len(entries) == limit else None,
     )

@@ -19,7 +19,7 @@ class Health(BaseModel):
 
 
 class ReadinessOut(BaseModel):
-    """What the process depends on, and who works on what waits."""
+    """State of the servers that the process depends on, and of the backlog."""
 
     model_config = ConfigDict(from_attributes=True)
 

@@ -15,7 +15,7 @@ router = APIRouter(tags=["collections"], route_class=Route)
 
 
 class ReembedIn(Model):
-    """Which encoder a collection shall be of."""
+    """Encoder to move a collection to."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"model": "all-MiniLM-L6-v2"}]})
 

@@ -36,7 +36,7 @@ def get_key(
     scope: QueryScope,
     limit: Annotated[int, Query(ge=1, le=100, description="Units shown, best first.")] = 20,
 ) -> KeyOut:
-    """How far the key evolved, the expansions it is composed of, and the verdicts behind each of them."""
+    """Show how far the key evolved, its expansion units, and the verdicts behind each of them."""
     return KeyOut.model_validate(app.key_view.view(scope, path_text(passage_id), limit))
 
 
@@ -62,7 +62,7 @@ def get_keys(scope: PathScope, app: App) -> KeysOut:
 def post_evolve(scope: PathScope, app: App) -> EvolveOut:
     """Take in what waits, saturated or not. Where nothing waits nothing changes, so doing it twice does no harm."""
     generation = app.evolve.evolve(scope)
-    app.reads.told(scope.collection.id)
+    app.reads.note_write(scope.collection.id)
     return EvolveOut(
         collection=scope.collection.name,
         changed=generation is not None,
@@ -105,7 +105,7 @@ def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
     going to a later generation again brings it back. What waits goes on waiting.
     """
     standing = app.evolve.roll_back(scope, body.generation)
-    app.reads.told(scope.collection.id)
+    app.reads.note_write(scope.collection.id)
     return _out(standing)
 
 

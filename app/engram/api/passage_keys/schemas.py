@@ -92,7 +92,7 @@ class GenerationOut(BaseModel):
     reason: str = Field(
         description=(
             "saturated: several batches of verdicts in a row brought nothing better; pending: "
-            "ENGRAM_KEY_MOST_WAITING verdicts waited; requested: by POST /collections/{name}/evolve."
+            "ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve."
         )
     )
     rules: dict[str, Any] = Field(description="The constants its keys were composed with.")
@@ -110,7 +110,7 @@ class GenerationsOut(BaseModel):
 
 
 class KeysOut(BaseModel):
-    """Where a collection's keys stand, and what waits for the next evolution."""
+    """Standing of a collection's passage keys, and the verdicts that wait for the next evolution."""
 
     collection: str
     generation: int = Field(description="The serving generation; 0: base keys.")
@@ -123,7 +123,7 @@ class KeysOut(BaseModel):
 
 
 class EvolveOut(BaseModel):
-    """What an evolution came to."""
+    """Result of an evolution."""
 
     collection: str
     changed: bool = Field(description="False where nothing waited that moves a key.")
@@ -142,7 +142,7 @@ class RollbackIn(Model):
 
 
 class CreditOut(BaseModel):
-    """What a verdict says of one unit and one passage."""
+    """Credit of a verdict for one unit and one passage."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -155,7 +155,7 @@ class CreditOut(BaseModel):
 
 
 class KeyEffectOut(BaseModel):
-    """What the expansions of a verdict came to."""
+    """Effect of a verdict's expansions."""
 
     model_config = ConfigDict(from_attributes=True)
 

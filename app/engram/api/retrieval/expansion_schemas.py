@@ -78,7 +78,7 @@ class WarningOut(BaseModel):
 
 
 class ExpandOut(BaseModel):
-    """What widens a question, in the order of the methods; a method that finds nothing new has no entry."""
+    """Expansions of a question in the order of the methods; a method without new text has no entry."""
 
     collection: str
     query: str

@@ -94,11 +94,11 @@ def _answer(app: ApiServices, asker: Principal, need: str, query: QueryIn) -> Qu
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.quotas.take(asker, "queries")
-    return _answered(app, PostedBody(query, app.access.asked(query.collection, asker, need)))
+    return _answered(app, PostedBody(query, app.access.lazily(query.collection, asker, need)))
 
 
 def _answered(app: ApiServices, sent: PostedBody[QueryIn]) -> QueryOut:
-    if sent.body.sufficiency == "llm":
+    if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
 
@@ -106,12 +106,12 @@ def _answered(app: ApiServices, sent: PostedBody[QueryIn]) -> QueryOut:
 async def _in_turn(
     app: ApiServices, answering: WorkThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
 ) -> Response:
-    """What answers the queries, as JSON; what may wait for a language model for most of its time takes no turn."""
+    """Answer queries in turn, as JSON; those that mostly wait for a language model take no turn."""
 
     def written() -> Response:  # where it was made: on the event loop all others would wait for it
         return Response(answer().model_dump_json(by_alias=True), media_type="application/json")
 
-    asks_model = app.settings.llm_time_extraction or any(query.sufficiency == "llm" for query in queries)
+    asks_model = app.settings.llm_time_extraction or any(query.stop_rule == "llm" for query in queries)
     return await (run_in_threadpool(written) if asks_model else answering.do(written))
 
 

@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, Strict
 from engram.api.problem_document import Problem
 from engram.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
 from engram.api.retrieval.trace_schemas import (
-    EnoughInfluenceOut,
     FeatureTraceOut,
     PassageTraceOut,
     SentenceInfluenceOut,
+    SufficiencyInfluenceOut,
 )
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
@@ -28,7 +28,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.graph_walk import StopReason
-from engram.services.retrieval.query import Include, Memory, Query, Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Include, Memory, Query, Strategy
 
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 QUERY_EXAMPLES: list[JsonValue] = [
@@ -53,7 +53,7 @@ MAX_QUERIES = 50
 
 
 class ArmIn(Model):
-    """Which of Engram's two arms, profiles and strategies answers."""
+    """Memory, profile and strategy of an answer."""
 
     memory: Memory = Field(default="read", description="Whether learned state is read.")
     profile: ProfileName = Field(
@@ -104,7 +104,7 @@ class QueryIn(Model):
             "strategies only keep it for verdicts."
         ),
     )
-    sufficiency: Sufficiency | None = Field(
+    stop_rule: HopStopRule | None = Field(
         default=None,
         description=(
             "What may end the hops early. 'coverage': the evidence names every content word of the question, "
@@ -153,7 +153,7 @@ class QueryIn(Model):
             memory=self.arm.memory,
             profile=self.arm.profile,
             strategy=self.arm.strategy,
-            sufficiency=self.sufficiency,
+            stop_rule=self.stop_rule,
             min_sufficiency=self.min_sufficiency,
             metadata=self.filter,
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
@@ -265,7 +265,7 @@ class SentenceTraceOut(AnswerModel):
 
 
 class PublishedOut(AnswerModel):
-    """What the published classifier says of all that is selected so far."""
+    """Verdict of the published classifier on the sentences selected so far."""
 
     entities: float = Field(description="Share of the question's names that it names.")
     relevance: float = Field(
@@ -283,12 +283,12 @@ class HopOut(AnswerModel):
     sentences: list[SentenceTraceOut]
     coverage: float | None
     published: PublishedOut | None = Field(
-        default=None, description="With sufficiency 'published', but of the last hop that there may be."
+        default=None, description="With stop rule 'published', but of the last hop that there may be."
     )
 
 
-class EnoughOut(AnswerModel):
-    """Why the answer is believed to be enough with its probability."""
+class SufficiencyOut(AnswerModel):
+    """Derivation of the probability of sufficiency."""
 
     probability: float = Field(description="The higher one of model and vouched.")
     model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
@@ -299,7 +299,7 @@ class EnoughOut(AnswerModel):
         description="By name (docs/sufficiency.md). None where nothing was found."
     )
     events: int = Field(description="Verdicts in the weights.")
-    influences: list[EnoughInfluenceOut] = Field(
+    influences: list[SufficiencyInfluenceOut] = Field(
         default_factory=list,
         description="At most 10 of them, the strongest first; where the query asked for a trace.",
     )
@@ -307,7 +307,7 @@ class EnoughOut(AnswerModel):
 
 
 class TraceOut(AnswerModel):
-    """How the answer came about."""
+    """Trace of an answer."""
 
     time_constraint: str | None
     entities: list[EntityOut]
@@ -317,7 +317,7 @@ class TraceOut(AnswerModel):
         default=None,
         description="What memory did to each returned passage; null where the query did not ask for a trace.",
     )
-    enough: EnoughOut | None = Field(
+    sufficiency: SufficiencyOut | None = Field(
         default=None, description="Null with profile 'paper', and with strategies other than 'graph'."
     )
     collapsed: int | None = Field(
@@ -327,7 +327,7 @@ class TraceOut(AnswerModel):
 
 
 class TimingsOut(AnswerModel):
-    """Where the time went, in milliseconds."""
+    """Durations by stage, in milliseconds."""
 
     analyse_ms: float
     embed_ms: float
@@ -345,7 +345,7 @@ class QueryOut(AnswerModel):
     profile: ProfileName
     strategy: Strategy = "graph"
     expanded: bool = Field(default=False, description="Whether the question came with expansions.")
-    sufficiency: Sufficiency
+    stop_rule: HopStopRule
     hops: int
     stop_reason: StopReason
     passages: list[PassageHit]
@@ -356,7 +356,7 @@ class QueryOut(AnswerModel):
     shadow: bool = Field(
         default=False, description="Whether memory was off because the collection serves in shadow."
     )
-    enough: float | None = Field(
+    sufficiency: float | None = Field(
         default=None,
         ge=0,
         le=1,
@@ -367,7 +367,7 @@ class QueryOut(AnswerModel):
     )
     insufficient: bool = Field(
         default=False,
-        description="Whether passages are withheld because enough is below the query's min_sufficiency.",
+        description="Whether passages are withheld because sufficiency is below the query's min_sufficiency.",
     )
     collapse_duplicates: bool = Field(
         default=False, description="Whether passages with nearly the text of a better one are left out."
@@ -380,7 +380,7 @@ class QueryOut(AnswerModel):
 
 
 class BatchedOut(AnswerModel):
-    """What became of one question of several: its answer, or what was wrong with it."""
+    """Result of one question of a batch: its answer, or its error."""
 
     answer: QueryOut | None = None
     problem: Problem | None = None

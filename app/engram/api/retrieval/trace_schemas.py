@@ -1,4 +1,4 @@
-"""Which verdicts are behind an answer, on the wire."""
+"""Schemas of the verdicts behind an answer."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ class CauseOut(BaseModel):
 
 
 class SentenceInfluenceOut(CauseOut):
-    """What one verdict did to a selected sentence: each number as it is, less what it were without the verdict."""
+    """Influence of one verdict on a selected sentence: each number less its value without the verdict."""
 
     score: float = Field(description="Of the sentence in its hop, by what the verdict did to memories.")
     recall_prior: float = Field(
@@ -26,7 +26,7 @@ class SentenceInfluenceOut(CauseOut):
 
 
 class PassageInfluenceOut(CauseOut):
-    """What one verdict did to a passage's score: as it is, less what it were without the verdict.
+    """Influence of one verdict on a passage's score: the score less its value without the verdict.
 
     Exact with one hop; with several, as far as the same entities and candidates are reached without the verdict.
     What it did to evolved keys is told apart.
@@ -38,8 +38,8 @@ class PassageInfluenceOut(CauseOut):
     weights: float = Field(description="By the ranking weights.")
 
 
-class EnoughInfluenceOut(CauseOut):
-    """What one verdict did to the model's probability that the answer is enough."""
+class SufficiencyInfluenceOut(CauseOut):
+    """Influence of one verdict on the model's probability of sufficiency."""
 
     probability: float = Field(description="As it is, less what it were without the verdict.")
 

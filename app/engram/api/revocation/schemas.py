@@ -6,7 +6,7 @@ from engram.api.schemas import CollectionName, Model, Moment
 
 
 class ReplayIn(Model):
-    """Which moment, and what to call the collection that is made of it."""
+    """Moment of a replay, and the name of the new collection."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"until": "2026-05-01T12:00:00Z"}]})
 

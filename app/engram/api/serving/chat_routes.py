@@ -35,7 +35,7 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 def post_chat(
     sent: Annotated[PostedBody[ChatIn], Depends(posted(ChatIn))], app: App
 ) -> ChatOut | StreamingResponse:
-    """As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
+    """Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
 
     If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
     the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.

@@ -31,7 +31,7 @@ class ContentPart(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """What was said; fields that Engram has no use for are ignored."""
+    """Message of a chat; fields that Engram does not use are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -84,7 +84,7 @@ class ChatIn(BaseModel):
         return self.to_query_in().to_query(scope)
 
     def earlier(self) -> list[ChatTurn]:
-        """What user and assistant said before; instructions to a model say nothing of what is asked."""
+        """Return the earlier turns of user and assistant, without instructions to a model."""
         messages = [message for message in self.messages[:-1] if message.role in SPOKEN]
         return [ChatTurn(message.role, words) for message in messages if (words := message.words())]
 
@@ -105,14 +105,14 @@ class ChatChoice(BaseModel):
 
 
 class ChatGrounds(BaseModel):
-    """What the answer rests on: not in OpenAI's shape, and what a verdict needs."""
+    """Basis of the answer, beyond OpenAI's shape; a verdict needs it."""
 
     query_id: str = Field(description="For `POST /feedback`.")
     question: str = Field(
         description="As it was asked of the collection, where earlier messages had a say restated."
     )
     sufficient: bool
-    enough: float | None
+    sufficiency: float | None
     citations: list[CitationOut]
     warnings: list[WarningOut]
 
@@ -139,7 +139,7 @@ class ChatOut(BaseModel):
                 query_id=str(retrieval.query_id),
                 question=retrieval.query,
                 sufficient=answer.sufficient,
-                enough=retrieval.enough,
+                sufficiency=retrieval.sufficiency,
                 citations=[CitationOut.model_validate(citation) for citation in answer.citations],
                 warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
             ),

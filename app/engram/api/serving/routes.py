@@ -1,4 +1,4 @@
-"""How collections serve: shadow, experiments, exploration, and what their arms come to."""
+"""Routes of serving: shadow, experiments, exploration, and the results of arms."""
 
 from typing import Annotated
 
@@ -47,8 +47,8 @@ def get_lift(
         Query(max_length=100, description="The arm to compare the others with; the experiment's first by default."),
     ] = None,
 ) -> LiftOut:
-    """What verdicts that count say of each arm's queries, and how sure the difference from one arm is."""
-    lift = app.reads.of(
+    """Compare the arms by the counting verdicts on their queries, with intervals of the differences."""
+    lift = app.reads.on_replica(
         scope.collection.id, lambda: app.lift.lift(scope, since=since, before=before, baseline=baseline)
     )
     return LiftOut.from_service(lift)

@@ -1,4 +1,4 @@
-"""How collections serve, and what their arms come to, on the wire."""
+"""Schemas of serving and of the results of arms."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -60,7 +60,7 @@ class ExperimentIn(Model):
 
 
 class ExplorationIn(Model):
-    """How answers make room for passages that rank too low to be seen."""
+    """Exploration of low-ranked passages in answers."""
 
     share: float | None = Field(default=None, ge=0, le=1, strict=True, description="Of the queries, in [0, 1].")
     slots: Annotated[StrictInt, Field(ge=1, le=MAX_SLOTS), Whole] | None = Field(
@@ -76,7 +76,7 @@ class ExplorationIn(Model):
 
 
 class CollectionPatch(Model):
-    """What to change of how a collection serves; what is absent stays, null clears."""
+    """Changes of how a collection serves; an absent field stays, null clears."""
 
     model_config = ConfigDict(json_schema_extra={"examples": SERVING_EXAMPLES})
 
@@ -99,7 +99,7 @@ class CollectionPatch(Model):
     )
 
     def patch(self) -> dict[str, Any]:
-        """What was said, null included."""
+        """Return the given fields, null included."""
         return self.model_dump(exclude_unset=True)
 
 
@@ -124,7 +124,7 @@ class FigureOut(BaseModel):
 
 
 class ArmLiftOut(BaseModel):
-    """What one arm came to."""
+    """Results of one arm."""
 
     arm: str | None = Field(description="Null: queries that no arm was given to, for whatever reason.")
     queries: int
@@ -143,7 +143,7 @@ class ArmLiftOut(BaseModel):
     )
     reciprocal_rank: FigureOut = Field(description="Of the first of these passages; 0 if none was in the answer.")
     generation_success: FigureOut = Field(
-        description="The verdict's word, else whether its score reaches ENGRAM_KEY_GENERATION_THRESHOLD."
+        description="The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD."
     )
     hops: FigureOut = Field(description="Of all queries, judged or not.")
     median_total_ms: float | None = Field(description="Of all queries.")

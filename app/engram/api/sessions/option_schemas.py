@@ -12,7 +12,7 @@ _BY_DEFAULT = TreeOptions()
 
 
 class OptionsIn(Model):
-    """What a planner may be asked for; one that goes one way heeds ``without`` alone."""
+    """Options of a planner; a planner with one path heeds ``without`` alone."""
 
     without: Annotated[list[Part], Field(max_length=6)] = Field(
         default_factory=list,

@@ -43,7 +43,7 @@ SESSION_EXAMPLES: list[JsonValue] = [
 
 
 class BudgetIn(Model):
-    """What a session may cost at most."""
+    """Limits of a session's cost."""
 
     rounds: Annotated[StrictInt, Field(ge=1, le=50), Whole] = Field(
         default=Budget().rounds,
@@ -64,20 +64,20 @@ class BudgetIn(Model):
 
 
 class StopIn(Model):
-    """What may stop a session before its budget does."""
+    """Rule that may stop a session before its budget does."""
 
     rule: StopRule = Field(
         default="planner",
         description=(
-            "'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the "
-            "learned probability. 'covered': the pool names every content word of the question. 'published': "
+            "'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from "
+            "`threshold` on. 'covered': the pool names every content word of the question. 'published': "
             "RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': "
             "nothing."
         ),
     )
     threshold: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
         default=None,
-        description="Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.",
+        description="Sufficiency from which on a session stops; by default 0.9, for 'published' 0.5.",
     )
 
 
@@ -119,7 +119,7 @@ class SessionIn(Model):
     wait: Flag = Field(default=False, description="Have this request do the rounds, or wait for who does.")
 
     def _budget(self) -> Budget:
-        """As it is given; an agent's rounds are turns, of which it takes more."""
+        """Return the given budget; an agent's rounds are turns, of which it gets more by default."""
         limits = self.budget.model_dump()
         if self.planner == "agent" and "rounds" not in self.budget.model_fields_set:
             limits["rounds"] = TURNS
@@ -173,7 +173,7 @@ class SessionModel(BaseModel):
 
 
 class CostOut(SessionModel):
-    """What it has cost."""
+    """Cost so far."""
 
     rounds: int = 0
     llm_calls: int = 0
@@ -184,7 +184,7 @@ class CostOut(SessionModel):
 
 
 class CuratedOut(SessionModel):
-    """What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind."""
+    """Outcome of a round's sentences: kept, or dropped as repetitions of one kind."""
 
     kept: int = 0
     exact: int = 0
@@ -193,14 +193,14 @@ class CuratedOut(SessionModel):
 
 
 class GapOut(SessionModel):
-    """What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?."""
+    """Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?."""
 
     text: str
     triple: list[str] | None
 
 
 class SessionWarningOut(SessionModel):
-    """What the LLM failed in a round, and what was done without it."""
+    """Failure of the LLM in a round, and the substitute for it."""
 
     round: int
     type: str
@@ -217,7 +217,7 @@ class RoundOut(BaseModel):
     queries: list[str]
     query_ids: list[UUID] = Field(description="Of the queries; each is kept like any other.")
     curated: CuratedOut
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     said: dict[str, Any] = Field(description="What else the planner says of it.")
     cost: CostOut
@@ -244,7 +244,7 @@ class RoundOut(BaseModel):
             queries=details.pop("queries", []),
             query_ids=list(one.episodes),
             curated=CuratedOut(**one.curated),
-            enough=one.enough,
+            sufficiency=one.sufficiency,
             covered=one.covered,
             said=details,
             cost=CostOut(**one.cost),
@@ -307,7 +307,7 @@ class SessionOut(BaseModel):
     evidence: list[EvidenceOut] = Field(description="The pool, in the order in which it came.")
     notes: list[NoteOut] = Field(description="The working memory.")
     rounds: list[RoundOut]
-    enough: float | None = Field(
+    sufficiency: float | None = Field(
         description="Probability that the first five passages hold all the evidence; null where it ended not_found."
     )
     covered: float | None = Field(description="Share of what the question names and asks for that the pool has.")
@@ -335,7 +335,7 @@ class SessionOut(BaseModel):
             evidence=[EvidenceOut.model_validate(one) for one in view.evidence],
             notes=[NoteOut.model_validate(one) for one in view.notes],
             rounds=[RoundOut.from_service(one) for one in view.rounds],
-            enough=stored.enough,
+            sufficiency=stored.sufficiency,
             covered=stored.covered,
             answer=None if stored.conclusion is None else ConclusionOut(**stored.conclusion),
             budget=dict(stored.budget),
@@ -357,7 +357,7 @@ class ListedSessionOut(BaseModel):
     status: Status
     stop_reason: StopReason | None
     rounds: int
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     cost: CostOut
     created_at: datetime

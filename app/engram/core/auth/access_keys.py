@@ -1,4 +1,4 @@
-"""What an access key looks like, and what it may do: pure text and sets.
+"""Form and permissions of access keys, as pure text and sets.
 
 A key is ``engram_``, 43 characters of base 62 that hold 256 random bits, and six that are a checksum of them. The
 prefix tells scanners of leaked secrets what they found, and the checksum tells a slip of the hand from a wrong key
@@ -51,7 +51,7 @@ def is_key(text: str) -> bool:
 
 
 def digest(key: str) -> bytes:
-    """What is stored of a key, 32 bytes."""
+    """Return the SHA-256 of a key, 32 bytes, which is what is stored."""
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -69,13 +69,13 @@ def _base62(number: int, characters: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What is allowed where: collection, or ``ANYWHERE``, and scopes, in order."""
+    """Allowed scopes by collection, or ``ANYWHERE``, in order."""
 
     scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
-    def of(cls, scopes_by_collection: Mapping[str, Iterable[str]]) -> "Grants":
-        """The same whatever the order that it is said in.
+    def from_mapping(cls, scopes_by_collection: Mapping[str, Iterable[str]]) -> "Grants":
+        """Make grants that do not depend on the order of the input.
 
         Raises:
             ValueError: a scope is none.
@@ -91,16 +91,16 @@ class Grants:
         )
 
     def as_json(self) -> dict[str, list[str]]:
-        """As it is stored and shown."""
+        """Return the grants as they are stored and shown."""
         return {name: list(scopes) for name, scopes in self.scopes}
 
     def on(self, collection: str) -> frozenset[str]:
-        """What is allowed on a collection; that a scope is allowed anywhere counts for each."""
+        """Return the scopes allowed on a collection, those allowed anywhere included."""
         allowed = {s for name, scopes in self.scopes if name in (ANYWHERE, collection) for s in scopes}
         return frozenset(SCOPES if ADMIN in allowed else allowed)
 
     def anywhere(self) -> frozenset[str]:
-        """What is allowed on some collection at least."""
+        """Return the scopes allowed on at least one collection."""
         return frozenset(scope for name, _ in self.scopes for scope in self.on(name))
 
     def collections(self, scope: str) -> frozenset[str] | None:
@@ -116,4 +116,4 @@ class Grants:
         )
 
 
-EVERYTHING = Grants.of({ANYWHERE: SCOPES})
+EVERYTHING = Grants.from_mapping({ANYWHERE: SCOPES})

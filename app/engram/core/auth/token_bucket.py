@@ -18,7 +18,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class TokenGrant:
-    """What came of a try to take a token.
+    """Result of taking a token.
 
     Attributes:
         allowed: whether there was one.
@@ -51,6 +51,6 @@ def take(bucket: Bucket | None, now: float, rate: float, burst: float) -> tuple[
     return Bucket(tokens - 1 if allowed else tokens, now), allowed
 
 
-def taken(tokens: float, rate: float, burst: float, *, allowed: bool) -> TokenGrant:
-    """What is told of a bucket with so many tokens left."""
+def token_grant(tokens: float, rate: float, burst: float, *, allowed: bool) -> TokenGrant:
+    """Make the result for a bucket with this many tokens left."""
     return TokenGrant(allowed, int(tokens), max(0.0, 1 - tokens) / rate, max(0.0, burst - tokens) / rate)

@@ -1,4 +1,4 @@
-"""Which arm of an experiment a unit, a user or a session, belongs to: by its hash alone, so nothing is stored.
+"""Assignment of a unit (a user or a session) to an arm of an experiment, by its hash, so nothing is stored.
 
 The hash of the collection, the arms' names and the unit gives a point in [0, 100). Each arm owns a part of that
 line as long as its percentage. Percentages are no part of the hash: changing them moves borders, and only units
@@ -33,8 +33,9 @@ def assign(collection_id: int, names: Sequence[str], percents: Sequence[float], 
 
 
 def point(collection_id: int, names: Sequence[str], unit: str) -> float:
-    """Where the unit lies in [0, 100): the first 53 bits of SHA-256 of ``[collection_id, [names...], unit]``,
-    written as JSON in ASCII without white space.
+    """Return the unit's point in [0, 100):
+
+    the first 53 bits of SHA-256 of ``[collection_id, [names...], unit]`` as ASCII JSON without white space.
     """
     text = json.dumps([collection_id, list(names), unit], separators=(",", ":"))
     bits = int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big") >> 11

@@ -35,7 +35,7 @@ def explores(share: float, drawn_from: int) -> bool:
 
 
 def weights(evidence: NDArray[np.int64]) -> Floats:
-    """How likely each candidate is drawn, up to a factor, (n,): 1 / ((1 + evidence) · rank).
+    """Return unnormalised probabilities of drawing each candidate, (n,): 1 / ((1 + evidence) · rank).
 
     What was never touched comes before what was, in inverse proportion to what is known; among equals, what ranks
     higher, as it is the likelier to help. Every weight is above 0: anything can be drawn, whatever is known.
@@ -70,7 +70,7 @@ def draw(chances: Floats, slots: int, drawn_from: int) -> list[int]:
 
 
 def room(slots: int, top_k: int, shown_count: int) -> int:
-    """How many positions a draw may take: never the first, and none of an answer that is not full.
+    """Count the positions that a draw may take: never the first, and none of an answer that is not full.
 
     Args:
         slots: of the setting.

@@ -21,7 +21,7 @@ STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What is kept of numbers that were seen: how many, their sum, and the sum of their squares."""
+    """Count, sum and sum of squares of observed numbers."""
 
     n: int = 0
     total: float = 0.0
@@ -44,7 +44,7 @@ class Sums:
 
 
 def sums(values: NDArray[np.float64]) -> Sums:
-    """Of the values (n,) that are numbers: nan stands for one that is not known."""
+    """Sum the values (n,), leaving out nan, which stands for unknown."""
     known = values[~np.isnan(values)]
     return Sums(len(known), float(known.sum()), float(known @ known))
 
@@ -59,7 +59,7 @@ class ArmDifference:
 
 
 def share_difference(arm: Sums, baseline: Sums) -> ArmDifference | None:
-    """Of two shares, with Newcombe's hybrid score interval; None if one has no numbers.
+    """Return the difference of two shares with Newcombe's hybrid score interval; None if one has no numbers.
 
     Method 10 of R. G. Newcombe, Statistics in Medicine 17 (1998), without continuity correction: the Wilson
     interval of each share, put together.
@@ -94,7 +94,9 @@ def wilson(share: Sums) -> tuple[float, float]:
 
 
 def mean_difference(arm: Sums, baseline: Sums) -> ArmDifference | None:
-    """Of two means, with Welch's t interval (B. L. Welch, Biometrika 34, 1947); None if one has no numbers.
+    """Return the difference of two means with Welch's t interval (B.
+
+    L. Welch, Biometrika 34, 1947); None if one has no numbers.
 
     No bounds if an arm has fewer than two numbers, or neither varies: that says nothing of how they would.
     """

@@ -1,4 +1,4 @@
-"""How far one judge may move what others rely on: caps per judge, memory and day.
+"""Caps on how far one judge may move what others rely on: per judge, memory and day.
 
 A gain K closes the share K of the distance between a memory and what a verdict says. So a judge that moved a memory
 by K1, K2, ... on one day left Π (1 - Ki) of where it stood, and a cap on the share that it may close, c, is a floor
@@ -27,7 +27,7 @@ Said = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class GainBudget:
-    """What judges left of a memory on the last day that it moved.
+    """Share of a memory's gain that each judge left on the last day that the memory moved.
 
     Attributes:
         day: of the verdicts, as 2026-05-01; empty before any.
@@ -38,16 +38,19 @@ class GainBudget:
     kept: tuple[tuple[str, float], ...] = ()
 
     def on(self, day: str) -> "GainBudget":
-        """As it counts for a verdict of ``day``: a new day begins anew, one that comes late counts to the last."""
+        """Return the budget for a verdict of ``day``.
+
+        A new day starts afresh; a late verdict counts to the last day.
+        """
         return GainBudget(day) if day > self.day else self
 
-    def left(self, judge: str) -> float:
+    def remaining(self, judge: str) -> float:
         """The share that this judge left so far."""
         return next((share for name, share in self.kept if name == judge), 1.0)
 
     def after(self, judge: str, gain: float) -> "GainBudget":
         """With one more verdict of the judge."""
-        share = self.left(judge) * (1.0 - gain)
+        share = self.remaining(judge) * (1.0 - gain)
         remaining = [of for of in self.kept if of[0] != judge]
         return GainBudget(self.day, tuple(sorted([*remaining, (judge, share)])) if remaining else ((judge, share),))
 
@@ -114,11 +117,11 @@ def allowed_gain(
             that goes against what others said.
     """
     cap = min(share, contested_share) if contested(statements, judge, target) else share
-    return most_gain(budget.left(judge), cap)
+    return most_gain(budget.remaining(judge), cap)
 
 
 def with_word(statements: Said, judge: str, target: int) -> Said:
-    """What was said, with this judge's last word; that of a new judge is not kept."""
+    """Return the statements with this judge's latest one; a new judge's is left out."""
     if judge == NEWCOMERS or (len(statements) == 1 and statements[0] == (judge, target)):
         return statements
     if judge in [name for name, _ in statements]:
@@ -127,7 +130,7 @@ def with_word(statements: Said, judge: str, target: int) -> Said:
 
 
 def comparisons(cap: int | None, *, contested: bool) -> int | None:
-    """How many of a judge's day may count before a comparison, if it is to count itself; None: any number.
+    """Return how many comparisons of a judge's day may precede a counting one; None is no limit.
 
     What goes against what other judges said never counts.
     """
@@ -135,7 +138,7 @@ def comparisons(cap: int | None, *, contested: bool) -> int | None:
 
 
 def counted(caps: Sequence[int | None], before: int = 0) -> list[bool]:
-    """Which of a judge's comparisons of one day count towards the ranking: as many as each one's cap allows.
+    """Tell which of a judge's comparisons of one day count towards the ranking, within each one's cap.
 
     Args:
         caps: of each, in the order of application, as ``comparisons`` gives them.

@@ -31,8 +31,9 @@ class FilterConstants:
     newcomers: float = 1.0
 
     def of_new(self, standing: JudgeStanding) -> Self:
-        """That of a judge that nobody vouched for: until it is established, it shares its caps with all new ones,
-        and teaches the ranking nothing.
+        """Return the constants of a judge without standing.
+
+        New judges share their caps and teach the ranking nothing.
         """
         if standing.weight == FULL:
             return self

@@ -1,4 +1,4 @@
-"""What judges left of many states, in columns: ``caps.Pulled`` of each, and how verdicts pull on."""
+"""Gain budgets of many states in columns: ``caps.GainBudget`` of each, and how verdicts use them up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Verdicts:
 
 
 class GainBudgets:
-    """What judges left of m states.
+    """Gain budgets of m states.
 
     There is a slot for each state and judge that left or will leave something of it. A slot counts while its day is
     that of its state: a new day begins anew.
@@ -70,7 +70,7 @@ class GainBudgets:
         self._days[self._states[wave]] = days
 
     def _days_by(self, wave: Ids) -> Ids:
-        """Of their states: a verdict that comes late counts to the state's last day."""
+        """Return the days of the wave's states; a late verdict counts to the state's last day."""
         return np.maximum(self._days[self._states[wave]], self._verdict_days[wave])
 
     def _left_by(self, wave: Ids) -> Floats:
@@ -81,8 +81,8 @@ class GainBudgets:
         """The last day of each of these states."""
         return [self._day_names[day] for day in self._days[states].tolist()]
 
-    def kept(self, states: Ids) -> list[dict[str, float]]:
-        """Of each of these states judge -> the share that it left on that day, by judge."""
+    def shares_left(self, states: Ids) -> list[dict[str, float]]:
+        """Return for each state the share that each judge left on its day."""
         counts = self._slot_days == self._days[self._slot_states]
         found: list[dict[str, float]] = [{} for _ in range(len(self._days))]
         for state, judge, left in zip(

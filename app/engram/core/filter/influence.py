@@ -1,4 +1,4 @@
-"""What single verdicts did to a score: the score as it is, less that of a state that never heard of the verdict.
+"""Influence of single verdicts on a score: the score less that of a state without the verdict.
 
 Leaving one out is exact where the state is a sum or is replayed. It is not additive: of two verdicts that say the
 same, each alone makes less difference than both together.

@@ -1,4 +1,4 @@
-"""How far a judge counts that nobody vouched for: a belief in its agreement with those who are believed.
+"""Standing of a judge that nobody vouched for: a belief in its agreement with established judges.
 
 Where a new judge speaks of what judges in good standing spoke of as well, it agrees or it does not. Each such word
 is a trial of a coin, the belief in which is a Beta distribution: it begins as one agreement in five, and its mean
@@ -19,14 +19,14 @@ NEWCOMERS = ""
 
 @dataclass(frozen=True, slots=True)
 class JudgeStanding:
-    """What is believed of a judge: how often it agreed and disagreed, each at least 0."""
+    """Counts of a judge's agreements and disagreements, each at least 0."""
 
     agreed: int = 0
     disagreed: int = 0
 
     @property
     def mean(self) -> float:
-        """Of the Beta distribution, in (0, 1)."""
+        """Mean of the Beta distribution, in (0, 1)."""
         hits = PRIOR_AGREED + self.agreed
         return hits / (hits + PRIOR_DISAGREED + self.disagreed)
 

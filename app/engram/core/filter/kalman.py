@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class MemoryUpdate:
-    """What one verdict did to ``n`` memories.
+    """Effect of one verdict on ``n`` memories.
 
     Attributes:
         vectors: updated memories, (n, d), unit length unless asked otherwise, float32.
@@ -35,7 +35,7 @@ class MemoryUpdate:
 
 @dataclass(frozen=True, slots=True)
 class SupportUpdate:
-    """What one verdict did to ``n`` scalar supports; all arrays are (n,)."""
+    """Effect of one verdict on ``n`` scalar supports; all arrays are (n,)."""
 
     supports: Floats
     perplexities: Floats
@@ -44,7 +44,7 @@ class SupportUpdate:
 
 
 def kalman_gain(perplexity: Floats, observation_noise: Floats) -> Floats:
-    """How far one verdict moves a memory: K = π / (π + R) (Eq. 11).
+    """Compute the gain by which one verdict moves a memory: K = π / (π + R) (GAM-RAG, Eq. 11).
 
     Args:
         perplexity: π, (n,), in [0, 1].
@@ -61,7 +61,7 @@ def kalman_gain(perplexity: Floats, observation_noise: Floats) -> Floats:
 
 
 def posterior_perplexity(perplexity: Floats, gain: Floats, process_noise: Floats | float) -> Floats:
-    """What is left of the uncertainty: clip((1 - K) π + Q) to [0, 1] (Eq. 13).
+    """Compute the perplexity after a verdict: clip((1 - K) π + Q) to [0, 1] (GAM-RAG, Eq. 13).
 
     The process noise Q keeps it from collapsing to 0, so a memory never stops listening.
     """
@@ -168,7 +168,7 @@ def update_supports(
     *,
     most: Floats | None = None,
 ) -> SupportUpdate:
-    """The same filter for a scalar: how surely a sentence supports one question.
+    """Apply the same filter to scalars: the support of one question by each sentence.
 
     Its direction is the question itself, so the prediction is the support and Eq. 16 holds exactly:
     s' = (1 - K) s + K y, which stays in [0, 1]. ``most`` is as in ``update_memories``.

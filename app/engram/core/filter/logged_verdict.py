@@ -50,7 +50,7 @@ class JudgedRound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedVerdict:
-    """What a judge said of an answered query.
+    """Verdict of a judge on an answered query.
 
     Attributes:
         supports: sentences that helped, in id order, ``missed`` ones included.

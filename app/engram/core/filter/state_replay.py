@@ -44,7 +44,7 @@ class ReplayStep:
 
     @property
     def observation(self) -> SentenceObservation:
-        """What the event says, with the noise that it was applied with: new settings leave the past alone."""
+        """Return the event's observation with its own noise; later settings do not change the past."""
         return SentenceObservation(
             self.event, self.recorded.sentence_id, self.recorded.target, self.recorded.observation_noise
         )
@@ -52,7 +52,7 @@ class ReplayStep:
 
 @dataclass(frozen=True, slots=True)
 class SentenceJudgement:
-    """What one event said of a sentence for a question: ``target`` is 1 for support, 0 for rejection."""
+    """Judgement of a sentence for a question by one event: ``target`` is 1 for support, 0 for rejection."""
 
     question_id: int
     sentence_id: int
@@ -102,7 +102,7 @@ def memories(
 
 @dataclass(frozen=True, slots=True)
 class _SentencePath:
-    """How one sentence's memories go: channel -> memory, and question -> what judges said of the sentence."""
+    """States of one sentence: memories by channel, and judgements by question."""
 
     memories: dict[str, SentenceMemory]
     said: dict[int, Said]

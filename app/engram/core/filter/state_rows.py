@@ -33,7 +33,7 @@ class MemoryRows:
     kept: Sequence[Kept]
 
     @classmethod
-    def of(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
+    def from_rows(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
         """Rows in columns."""
         return cls(
             sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
@@ -56,7 +56,7 @@ class MemoryRows:
             self.vectors,
             self.perplexities.tolist(),
             self.update_counts.tolist(),
-            map(_pulled, self.days, self.kept),
+            map(_gain_budget, self.days, self.kept),
         )
 
 
@@ -75,7 +75,7 @@ class SupportRows:
     said: Sequence[Said]
 
     @classmethod
-    def of(cls, rows: Sequence[Support]) -> "SupportRows":
+    def from_rows(cls, rows: Sequence[Support]) -> "SupportRows":
         """Rows in columns."""
         return cls(
             question_ids=np.array([row.question_id for row in rows], dtype=np.int64),
@@ -101,10 +101,10 @@ class SupportRows:
             self.perplexities.tolist(),
             self.update_counts.tolist(),
             self.complete.tolist(),
-            map(_pulled, self.days, self.kept),
+            map(_gain_budget, self.days, self.kept),
             self.said,
         )
 
 
-def _pulled(day: str, stored: Kept) -> GainBudget:
+def _gain_budget(day: str, stored: Kept) -> GainBudget:
     return GainBudget(day, tuple(sorted(stored.items())))

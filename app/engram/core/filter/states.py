@@ -52,7 +52,7 @@ class SentenceMemory:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How surely a sentence supports a question; ``support`` and ``perplexity`` lie in [0, 1].
+    """Support of a question by a sentence; ``support`` and ``perplexity`` lie in [0, 1].
 
     As it begins, it is that of a sentence that no verdict spoke of. ``complete`` is whether the last verdict
     claimed to name all evidence, ``said`` what each judge said last.
@@ -93,7 +93,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class SentenceObservation:
-    """What an event says of a sentence: y of GAM-RAG, Eq. 10, and how unreliably, R > 0 of Eq. 11."""
+    """Observation of a sentence by an event: y of GAM-RAG, Eq. 10, and its noise R > 0 of Eq. 11."""
 
     event: Event
     sentence_id: int
@@ -103,7 +103,7 @@ class SentenceObservation:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What one event did to one state, and the noises with which it did: R and Q of GAM-RAG, Eqs. 11 and 13."""
+    """Effect of one event on one state, with its noises R and Q of GAM-RAG, Eqs. 11 and 13."""
 
     event_id: int
     sentence_id: int
@@ -117,7 +117,7 @@ class Audit:
     process_noise: float
 
     @classmethod
-    def of(
+    def of_observation(
         cls,
         observation: SentenceObservation,
         channel: str,
@@ -126,7 +126,7 @@ class Audit:
         perplexity_before: float = 1.0,
         perplexity_after: float = 1.0,
     ) -> "Audit":
-        """That of an observation; what it did is by default what a replay has yet to tell."""
+        """Make the audit of an observation. By default its effect is left for a replay to compute."""
         return cls(
             observation.event.id,
             observation.sentence_id,
@@ -148,7 +148,7 @@ class Audit:
 
     @property
     def strength(self) -> float:
-        """How far it moved the state along the question: K |r| of Eq. 12."""
+        """Distance that the state moved along the question: K |r| of GAM-RAG, Eq. 12."""
         return self.gain * abs(self.residual)
 
 
@@ -177,7 +177,7 @@ class AuditRows:
         return cls(ids, ids, ids, ids, numbers, numbers, numbers, numbers, numbers, numbers)
 
     @classmethod
-    def of(cls, rows: Sequence[Audit]) -> "AuditRows":
+    def from_rows(cls, rows: Sequence[Audit]) -> "AuditRows":
         """Rows in columns."""
         return cls(
             np.array([row.event_id for row in rows], dtype=np.int64),
@@ -256,7 +256,7 @@ def move_memories(
     """
     if not memories:
         return [], AuditRows.none()
-    prior = _Prior.of(memories, statements, observations)
+    prior = _Prior.gather(memories, statements, observations)
     update = kalman.update_memories(
         np.stack([memory.vector for memory in memories]),
         prior.perplexities,
@@ -281,7 +281,7 @@ def move_supports(
     """Supports after one more event each, and the audit of it: see ``move_memories``."""
     if not supports:
         return [], AuditRows.none()
-    prior = _Prior.of(supports, [support.said for support in supports], observations)
+    prior = _Prior.gather(supports, [support.said for support in supports], observations)
     update = kalman.update_supports(
         np.array([support.support for support in supports]),
         prior.perplexities,
@@ -315,7 +315,7 @@ def move_supports(
 
 @dataclass(frozen=True, slots=True)
 class _Prior:
-    """What n states are before an event each, and what it says of them; arrays are (n,).
+    """States before one event each, and the events' observations; arrays are (n,).
 
     Attributes:
         pulled: what judges left of each so far on the event's day.
@@ -331,7 +331,7 @@ class _Prior:
     most: Floats
 
     @classmethod
-    def of(
+    def gather(
         cls,
         states: Sequence[SentenceMemory | Support],
         statements: Sequence[Said],
@@ -362,14 +362,14 @@ class _Prior:
         )
 
     def pulled_by(self, gains: Floats) -> list[GainBudget]:
-        """What judges left of each after the event."""
+        """Return the gain budgets after the events."""
         return [
             left.after(observed.event.judge, gain)
             for left, observed, gain in zip(self.pulled, self.observations, gains.tolist(), strict=True)
         ]
 
     def audit(self, channels: Sequence[str], update: MemoryUpdate | SupportUpdate) -> AuditRows:
-        """What the update did to each."""
+        """Return the audits of the update."""
         return AuditRows(
             event_ids=np.array([observed.event.id for observed in self.observations], dtype=np.int64),
             sentence_ids=np.array([observed.sentence_id for observed in self.observations], dtype=np.int64),

@@ -1,4 +1,4 @@
-"""What events move of all states that they speak of, one after the other: ``states`` taken along the log.
+"""Steps of many states along the log, column-wise: ``states`` for all states that the events name.
 
 An event goes by what those before it left of the states that both speak of, and by nothing else. So of a batch
 those that meet in no state are moved at once, in waves: the n-th wave has each state's n-th event. That comes to
@@ -47,7 +47,7 @@ class EventStatement:
 
 @dataclass(frozen=True, slots=True)
 class MovedStates:
-    """What events moved.
+    """States that events moved.
 
     Attributes:
         memories: the states after the last event that moved them, in the order given.
@@ -63,12 +63,12 @@ class MovedStates:
 
 
 def step(saying: EventStatement, memories: MemoryRows, supports: SupportRows) -> MovedStates:
-    """What one event moves: see ``steps``."""
+    """Apply one event: see ``steps``."""
     return steps([saying], memories, supports)
 
 
 def steps(sayings: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows) -> MovedStates:
-    """What events move of all states that they speak of, in the given order.
+    """Apply events in the given order to all states that they name.
 
     A rejection counts also where nothing ever supported the sentence: it recalls nothing, but the surer the state,
     the less a later verdict that errs can move it.
@@ -84,8 +84,8 @@ def steps(sayings: Sequence[EventStatement], memories: MemoryRows, supports: Sup
         zip(memories.sentence_ids.tolist(), memories.channels.tolist(), strict=True)
     ):
         places[channel][sentence] = at
-    words = _Words.of(sayings, places[CHANNELS.index(TASK)])
-    prior_statements = _PriorStatements.of(words, supports)
+    words = _Words.gather(sayings, places[CHANNELS.index(TASK)])
+    prior_statements = _PriorStatements.gather(words, supports)
     remembered, told = _memories(words, prior_statements, memories, places)
     recalled, heard = _supports(words, prior_statements, supports)
     return MovedStates(remembered, recalled, AuditRows.joined([*told, *heard]), prior_statements.contested)
@@ -93,7 +93,7 @@ def steps(sayings: Sequence[EventStatement], memories: MemoryRows, supports: Sup
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What n (event, sentence) say, in the order of events; arrays are (n,).
+    """Judgements of n (event, sentence) pairs, in the order of events; arrays are (n,).
 
     Attributes:
         at: place of the event in ``sayings``.
@@ -112,7 +112,7 @@ class _Words:
     process_noise: Floats
 
     @classmethod
-    def of(cls, sayings: Sequence[EventStatement], alive: Mapping[int, int]) -> "_Words":
+    def gather(cls, sayings: Sequence[EventStatement], alive: Mapping[int, int]) -> "_Words":
         """The words on sentences that are alive."""
         named = [sorted(saying.targets.keys() & alive.keys()) for saying in sayings]
         at = np.repeat(np.arange(len(sayings)), [len(one) for one in named])
@@ -145,7 +145,7 @@ class _Words:
 
 @dataclass(frozen=True, slots=True)
 class _PriorStatements:
-    """What was said before each word of its sentence for its question, and after all of them.
+    """Statements on each sentence and question before each judgement, and after all of them.
 
     Attributes:
         places: of each word's support, (n,): those that are there as they are, then those that are new.
@@ -161,7 +161,7 @@ class _PriorStatements:
     contested: frozenset[int]
 
     @classmethod
-    def of(cls, words: _Words, supports: SupportRows) -> "_PriorStatements":
+    def gather(cls, words: _Words, supports: SupportRows) -> "_PriorStatements":
         keys = zip(supports.question_ids.tolist(), supports.sentence_ids.tolist(), strict=True)
         place_of = {key: at for at, key in enumerate(keys)}
         there, said = len(place_of), [*supports.said]
@@ -213,14 +213,14 @@ class _OrderedWords:
     channels: Ids
 
     def pulls(self, words: _Words, caps: Floats, days: Sequence[str], budgets: Sequence[Kept]) -> GainBudgets:
-        """Of all states, whose days and shares these are, by these words."""
+        """Return the gain budgets of all states after these judgements."""
         events = [saying.event for saying in words.sayings]
         at = words.at[self.words].tolist()
         judges, on = [events[one].judge for one in at], [events[one].day for one in at]
         return GainBudgets(days, budgets, Verdicts(self.states, judges, on, caps[self.words]))
 
     @property
-    def moved(self) -> Ids:
+    def moved_states(self) -> Ids:
         """States that any word moves."""
         return np.unique(self.states)
 
@@ -273,7 +273,7 @@ def _memories(
     """Move the memories; those that moved, and the audit. ``places`` as in ``_heard_by``."""
     heard, rows, directions = _heard_by(words, places)
     if not len(heard.words):
-        return MemoryRows.of([]), []
+        return MemoryRows.from_rows([]), []
     pulls = heard.pulls(words, prior_statements.caps, memories.days, memories.kept)
     vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
     along = kalman.units(np.stack(directions))
@@ -288,7 +288,7 @@ def _memories(
         return after
 
     audit = _move(words, heard, pulls, perplexities, update)
-    moved_words = heard.moved
+    moved_words = heard.moved_states
     return MemoryRows(
         sentence_ids=memories.sentence_ids[moved_words],
         channels=memories.channels[moved_words],
@@ -296,7 +296,7 @@ def _memories(
         perplexities=perplexities[moved_words],
         update_counts=memories.update_counts[moved_words] + np.bincount(heard.states)[moved_words],
         days=pulls.days(moved_words),
-        kept=pulls.kept(moved_words),
+        kept=pulls.shares_left(moved_words),
     ), audit
 
 
@@ -334,7 +334,7 @@ def _supports(
     heard_at_all = np.array([RECALL not in saying.frozen for saying in words.sayings], dtype=np.bool_)
     own = np.flatnonzero(heard_at_all[words.at])
     if not len(own):
-        return SupportRows.of([]), []
+        return SupportRows.from_rows([]), []
     states, begun = prior_statements.places[own], len(prior_statements.new)
     days, kept = [*supports.days, *[""] * begun], [*supports.kept, *[_NOTHING] * begun]
     ordered = _OrderedWords(own, states, np.full(len(own), AUDITED.index(RECALL)))
@@ -354,7 +354,7 @@ def _supports(
     complete[states] = np.array([saying.event.complete for saying in words.sayings], dtype=np.bool_)[words.at[own]]
     questions = np.append(supports.question_ids, _ids(question for question, _ in prior_statements.new))
     sentences = np.append(supports.sentence_ids, _ids(sentence for _, sentence in prior_statements.new))
-    moved_words = ordered.moved
+    moved_words = ordered.moved_states
     moved_words = moved_words[np.lexsort((sentences[moved_words], questions[moved_words]))]
     return SupportRows(
         question_ids=questions[moved_words],
@@ -365,7 +365,7 @@ def _supports(
         + np.bincount(states)[moved_words],
         complete=complete[moved_words],
         days=pulls.days(moved_words),
-        kept=pulls.kept(moved_words),
+        kept=pulls.shares_left(moved_words),
         said=[prior_statements.said[state] for state in moved_words.tolist()],
     ), audit
 

@@ -24,7 +24,7 @@ Floats = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class KeyRules:
-    """How keys evolve.
+    """Rules by which passage keys evolve.
 
     Attributes:
         strength: λ in (0, 1), the length of what is added to a base key of length 1.
@@ -53,7 +53,7 @@ class KeyRules:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """How long batches have brought nothing better (Eqs. 9-10).
+    """Number of batches without improvement (ERM, Eqs. 9-10).
 
     Attributes:
         best: highest alignment gain of any batch so far, >= 0.
@@ -144,14 +144,14 @@ def compose(base: Floats, units: Floats, scores: Floats, strength: float) -> NDA
 
 
 def displacement_bound(strength: float) -> float:
-    """How far an evolved key can lie from its base, as a distance between unit vectors."""
+    """Return the largest distance of an evolved key from its base, between unit vectors."""
     return float(np.sqrt(2.0 - 2.0 * np.sqrt(1.0 - strength**2)))
 
 
 def compose_terms(
     length: float, units: Sequence[Mapping[str, float]], scores: Sequence[float], strength: float
 ) -> dict[str, float]:
-    """What a passage's best units add to its term frequencies.
+    """Compute the term frequencies that a passage's best units add.
 
     Args:
         length: of the passage, in terms, >= 0.

@@ -28,7 +28,7 @@ Method = Literal["prf", "diver", WordedMethod]
 def term_weights(
     frequencies: Sequence[Mapping[str, float]], containing: Mapping[str, int], passages: int
 ) -> dict[str, float]:
-    """How much each term of the feedback passages tells of them, > 0.
+    """Compute the weight (> 0) of each term for the feedback passages.
 
     w(t) = f log2((1 + λ) / λ) + log2(1 + λ) with λ = n / N (Bo1), and f = L Σ_d p(d) f(t, d) / |d| (RM1): the
     occurrences expected in a text as long as the feedback passages together, L = Σ_d |d|. If passages were of one

@@ -51,15 +51,15 @@ def is_stated(
     """
     head = _HEAD.match(question)
     if head is not None and content_words(head[1]) and head[1].lower() not in _NO_HEAD:
-        wanted = saying(head[1].lower()) or stems(head[1])
-        if not any(wanted & stems(f"{one.title or ''} {one.text}") for one in read):
+        relation_stems = saying(head[1].lower()) or stems(head[1])
+        if not any(relation_stems & stems(f"{one.title or ''} {one.text}") for one in read):
             return False
     if len(triples) != 1 or compares(triples) or triples[0].unknown != ANSWER or triples[0].known not in names:
         return True
-    wanted = stems(triples[0].relation)
-    if not wanted or len(wanted) > MOST_WORDS:
+    relation_stems = stems(triples[0].relation)
+    if not relation_stems or len(relation_stems) > MOST_WORDS:
         return True
-    return any(wanted & stems(one.text) for one in read if is_about(one, triples[0].known))
+    return any(relation_stems & stems(one.text) for one in read if is_about(one, triples[0].known))
 
 
 def has_answer(
@@ -68,7 +68,7 @@ def has_answer(
     names: Sequence[str],
     read: Sequence[ReadSentence],
     weights: Mapping[str, float],
-    enough: float | None,
+    sufficiency: float | None,
 ) -> bool:
     """Whether what was read may hold the answer.
 
@@ -79,16 +79,16 @@ def has_answer(
         names: in the question.
         read: all sentences that were read.
         weights: term of the question -> how rare it is in the corpus, > 0.
-        enough: probability that the best passages hold all evidence, in [0, 1]; None where it is not known.
+        sufficiency: probability that the best passages hold all evidence, in [0, 1]; None where it is not known.
     """
-    told = [one.told for one in read]
-    if missing_names(question, names, [f"{one.title or ''} {one.text}" for one in told]):
+    sentences = [one.told for one in read]
+    if missing_names(question, names, [f"{one.title or ''} {one.text}" for one in sentences]):
         return False
-    if not is_stated(question, triples, names, told):
+    if not is_stated(question, triples, names, sentences):
         return False
-    if enough is None:
+    if sufficiency is None:
         return _share(weights, [one.terms for one in read]) >= LEAST
-    return (question_share(question, triples, read, weights) + enough) / 2 >= LEAST
+    return (question_share(question, triples, read, weights) + sufficiency) / 2 >= LEAST
 
 
 def question_share(

@@ -76,7 +76,7 @@ class BindingSentence:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What an unknown is, by which sentence; ``strength`` in (0, 1]: how near value and relation stand."""
+    """Value of an unknown and its sentence; ``strength`` in (0, 1] tells how near value and relation stand."""
 
     unknown: str
     value: str
@@ -108,7 +108,7 @@ def bind(
 def binds(
     triple: QuestionTriple, known: str, sentences: Sequence[BindingSentence], bound_names: Collection[str] = ()
 ) -> float:
-    """How well sentences of one passage tell what the triple asks, in [0, 1]; 0 if none is about what is known.
+    """Score how well sentences of one passage answer the triple, in [0, 1]; 0 if none is about the known entity.
 
     Of an unknown in the middle of a chain that is the strength of the best binding; of what the question itself
     asks for, whose words are many, the most that one sentence has of them.

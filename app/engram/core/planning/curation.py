@@ -20,7 +20,7 @@ _KeyT = TypeVar("_KeyT")
 
 @dataclass(frozen=True, slots=True)
 class CurationResult:
-    """What is kept, in order, and for each that is not which way it repeats what.
+    """Candidates to keep, in order; for every other one the kind of repetition, and of what.
 
     Attributes:
         kept: positions among the candidates.
@@ -32,7 +32,7 @@ class CurationResult:
 
 
 def curate(candidates: Sequence[str], known_texts: Iterable[str] = ()) -> CurationResult:
-    """Which of the candidates say something that neither those ``known_texts`` nor earlier candidates say.
+    """Select candidates that repeat neither ``known_texts`` nor earlier candidates.
 
     A text without words says nothing and counts as exact.
     """

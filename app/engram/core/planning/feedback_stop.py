@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from engram.core.planning.curation import words
 from engram.core.ranking.ranking_weights import Floats
-from engram.core.ranking.sufficiency import standardising, together
+from engram.core.ranking.sufficiency import stack_standardised, standardising
 
 FEATURES = ("bias", "entities", "relevance")
 AT_LEAST = 0.5
@@ -31,7 +31,7 @@ SMALLEST = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class PoolVerdict:
-    """What the classifier says of a pool: its features, and the probability that it suffices, in [0, 1]."""
+    """Classification of a pool: its features, and the probability that it suffices, in [0, 1]."""
 
     entities: float
     relevance: float
@@ -63,7 +63,7 @@ class Network:
             raise ValueError("the classifier's weights must be finite")
 
     def probability(self, rows: Floats) -> Floats:
-        """Of pools with these features, (n, 3): (n,), in [0, 1]."""
+        """Return the probabilities (n,), in [0, 1], of pools with these features, (n, 3)."""
         linear = rows @ self.direct + np.tanh(rows @ self.hidden.T) @ self.out
         return np.exp(-np.logaddexp(0.0, -linear))
 
@@ -79,8 +79,8 @@ def named(names: Sequence[str], pool: Sequence[str]) -> float:
     )
 
 
-def told(entities: float, relevance: float, network: Network) -> PoolVerdict:
-    """What a network makes of the two features, of which the second is a cosine or a share, in [-1, 1]."""
+def classify_pool(entities: float, relevance: float, network: Network) -> PoolVerdict:
+    """Classify a pool by two features; the second is a cosine or a share, in [-1, 1]."""
     (probability,) = network.probability(np.array([[1.0, entities, relevance]]))
     return PoolVerdict(entities, relevance, float(probability))
 
@@ -103,7 +103,7 @@ def fit_network(
     """
     if units < 1:
         raise ValueError("a network has at least one hidden unit")
-    rows, enough, share = together(corpora)
+    rows, enough, share = stack_standardised(corpora)
     to_standard = standardising(rows, share)
     standard, free = rows @ to_standard, np.array([0.0, 1.0, 1.0])
     parameters = np.random.default_rng(seed).normal(0.0, 0.5, units * (len(FEATURES) + 1) + 1)
@@ -127,7 +127,7 @@ def _parts(parameters: Floats) -> tuple[Floats, Floats, float]:
 
 
 def _gradient(parameters: Floats, rows: Floats, enough: Floats, share: Floats) -> Floats:
-    """Of the mean log-likelihood."""
+    """Return the gradient of the mean log-likelihood."""
     hidden, out, bias = _parts(parameters)
     active = np.tanh(rows @ hidden.T)
     missed = share * (enough - np.exp(-np.logaddexp(0.0, -(active @ out + bias))))

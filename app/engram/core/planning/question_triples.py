@@ -1,4 +1,4 @@
-"""What a question asks, as relational triples with unknowns, by rules over English question patterns.
+"""Relational triples with unknowns that a question asks, by rules over English question patterns.
 
 "Where did the composer of film Dus Lakh die?" asks for ?1 = the composer of Dus Lakh, and then where ?1 died. A
 phrase that describes something by what is named in it (``_PATTERNS``) is a triple whose object is unknown; it is
@@ -93,7 +93,7 @@ class QuestionTriple:
 
     @property
     def unknown(self) -> str:
-        """What it is to tell: the object if that is unknown, else the subject."""
+        """Unknown that the triple asks for: the object if that is unknown, else the subject."""
         return self.object if _UNKNOWN.fullmatch(self.object) else self.subject
 
     @property
@@ -108,7 +108,7 @@ class QuestionTriple:
 
 
 def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
-    """What a question asks, in the order in which it can be looked up; the last asks for the answer.
+    """Read the triples of a question in the order of look-up; the last one asks for the answer.
 
     Args:
         names: in the question, as it writes them, longest first where one holds another.
@@ -136,11 +136,11 @@ def triples(question: str, names: Sequence[str]) -> list[QuestionTriple]:
         if hit is None or _is_whole(text, hit[1]):
             break
         text = put(*hit)
-    found += _asked(text, len(found), spell)
+    found += _read_triples(text, len(found), spell)
     return found[:MOST_TRIPLES]
 
 
-def _asked(text: str, triple_count: int, spell: Callable[[str], str]) -> list[QuestionTriple]:
+def _read_triples(text: str, triple_count: int, spell: Callable[[str], str]) -> list[QuestionTriple]:
     """The triples that what is left of the question asks for: of each of two that are compared, or of its last
     term.
     """
@@ -164,7 +164,7 @@ def _asked(text: str, triple_count: int, spell: Callable[[str], str]) -> list[Qu
 
 
 def passed_through(triples_found: Sequence[QuestionTriple]) -> int:
-    """How many things a question goes through without naming them: the unknowns of its triples but the answer."""
+    """Count the unnamed intermediate things of a question: unknowns of its triples other than the answer."""
     return len({one.unknown for one in triples_found if _UNKNOWN.fullmatch(one.unknown)} - {ANSWER})
 
 

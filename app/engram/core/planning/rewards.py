@@ -25,7 +25,7 @@ HIGHEST_RATING = 10.0
 
 
 def worth(grade: str) -> float:
-    """What a grade is worth, in [0, 1].
+    """Return the value of a grade, in [0, 1].
 
     Raises:
         ValueError: it is none of ``GRADES``.
@@ -54,7 +54,9 @@ def outcome_reward(grades: Mapping[str, str]) -> float:
 
 
 def objective(steps: Sequence[float], outcome: float, weight: float = OUTCOME_WEIGHT) -> float:
-    """What an extractor is trained to raise, Eq. 5: 1/(n-1) sum R_p + weight R_o, in [0, 1 + weight].
+    """Compute the training objective of an extractor (GRAM, Eq.
+
+    5): 1/(n-1) sum R_p + weight R_o, in [0, 1 + weight].
 
     Args:
         steps: R_p of the n - 1 steps before the conclusion. Of a path that concludes at once, which the equation

@@ -21,7 +21,7 @@ import numpy as np
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
-from engram.core.ranking.sufficiency import observe, told
+from engram.core.ranking.sufficiency import observe, verdict_outcome
 
 FEATURES = ("bias", "entities", "relevance", "own", "covered")
 MOST = 6.0
@@ -48,7 +48,7 @@ def _log_odds(probability: float) -> float:
 def observed(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], prior: Prior, noise: float, *, known: bool = True
 ) -> WeightObservation | None:
-    """What a verdict says of the pools after the rounds that it judges; None if nothing.
+    """Return a verdict's observation of the pools after its rounds; None if it has none.
 
     A pool sufficed if it held a sentence of every passage that the verdict supports, see ``sufficiency.told``. The
     rounds of one session are one verdict, so each counts as a share.
@@ -63,7 +63,7 @@ def observed(
         held |= set(judged.found)
         if len(judged.features) != len(prior.mean):
             continue  # one that teaches nothing, or of a version with other features
-        enough = told(verdict, targets, held, known=known)
+        enough = verdict_outcome(verdict, targets, held, known=known)
         if enough is not None:
             said.append(observe(np.array(judged.features), enough, prior, noise))
     return _mean(said) if said else None

@@ -12,12 +12,12 @@ from uuid import UUID
 
 Status = Literal["running", "stopped", "cancelled", "failed"]
 """``stopped`` is the end of all that went well; a round that is asked for has it run again."""
-StopRule = Literal["planner", "enough", "covered", "published", "llm", "rounds"]
+StopRule = Literal["planner", "sufficiency", "covered", "published", "llm", "rounds"]
 """What may stop a session before its budget does; ``planner``: what its planner goes by; ``published``: the
 classifier of RFM-RAG (``core.feedback_stop``); ``rounds``: nothing.
 """
 StopReason = Literal[
-    "enough",
+    "sufficiency",
     "covered",
     "found",
     "answered",
@@ -48,7 +48,7 @@ NoteKind = Literal["binding", "fact", "contradiction", "answer"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a session may cost at most; each is >= 0.
+    """Limits of a session's cost; each is >= 0.
 
     Attributes:
         rounds: that retrieve.
@@ -67,7 +67,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a session, or a round of it, has cost; see ``Budget``."""
+    """Cost of a session or a round; see ``Budget``."""
 
     rounds: int = 0
     llm_calls: int = 0
@@ -78,7 +78,7 @@ class Cost:
 
     @property
     def tokens(self) -> int:
-        """Of prompts and completions together."""
+        """Prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: "Cost") -> "Cost":
@@ -86,8 +86,7 @@ class Cost:
 
 
 def spent(budget: Budget, cost: Cost) -> StopReason | None:
-    """Which of its budgets a session has spent, the first of them in the order of ``Budget``; None while it may
-    go on.
+    """Return the first exhausted limit, in the order of ``Budget``; None while the session may go on.
 
     A budget of no LLM calls or tokens is none: it leaves the session to rules, and stops nothing.
     """
@@ -104,7 +103,7 @@ def spent(budget: Budget, cost: Cost) -> StopReason | None:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What the pool lacks.
+    """Missing part of the evidence pool.
 
     Attributes:
         text: in words.
@@ -147,7 +146,7 @@ class Note:
     round: int
 
     def stored(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the note as JSON."""
         return {"kind": self.kind, "text": self.text, "cites": list(self.cites), "round": self.round}
 
 
@@ -158,7 +157,7 @@ def loaded_note(stored: Mapping[str, Any]) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class CurationCounts:
-    """How many sentences a round looked at and what became of them."""
+    """Counts of a round's sentences by outcome."""
 
     kept: int = 0
     exact: int = 0
@@ -190,7 +189,7 @@ class Round:
     said: Mapping[str, Any]
     episodes: Sequence[UUID]
     curated: Mapping[str, int]
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     cost: Mapping[str, Any]
     warnings: Sequence[Mapping[str, Any]]
@@ -225,7 +224,7 @@ class SessionSummary:
     stop_reason: StopReason | None
     rounds: int
     cost: Mapping[str, Any]
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     created_at: datetime
     finished_at: datetime | None

@@ -23,7 +23,7 @@ ROOT = 0
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """How far a search goes (State-Aware RAG, section 3.3 and its appendix).
+    """Limits of a tree search (State-Aware RAG, section 3.3 and its appendix).
 
     Attributes:
         depth: edges between the root and any node, at least 1.
@@ -97,7 +97,7 @@ class RolloutClaim:
 
 @dataclass(frozen=True, slots=True)
 class TreeStep(Generic[StateT]):
-    """What an action came to: the state after it, and the actions possible there, best first; none is an end."""
+    """Result of an action: the state after it, and its possible actions, best first; none ends the search."""
 
     action: str
     state: StateT
@@ -106,7 +106,7 @@ class TreeStep(Generic[StateT]):
 
 @dataclass(frozen=True, slots=True)
 class Rollout(Generic[StateT]):
-    """What came of a claim: its steps, the first of them the claimed action.
+    """Steps of one rollout, the first of them the claimed action.
 
     Attributes:
         reward: of the last step, in [0, 1]; None where the rollout failed before its end.

@@ -59,7 +59,7 @@ class CandidatePool:
     links: Floats
 
     def ordered(self, order: Places) -> "CandidatePool":
-        """The same with the candidates in another order, (n,): the places of what is to come first, second, ..."""
+        """Return the pool with its candidates in the given order of places, (n,)."""
         to = np.empty(len(order), dtype=np.intp)
         to[order] = np.arange(len(order))
         return CandidatePool(to[self.places], self.links[:, order])
@@ -67,7 +67,7 @@ class CandidatePool:
 
 @dataclass(frozen=True, slots=True)
 class NamedEntities:
-    """Who names what, of E entities.
+    """Incidence of E entities: the members and candidates that name each.
 
     Attributes:
         rarity: 1 / log2(1 + passages that name it), in (0, 1], (E,).
@@ -84,7 +84,7 @@ class NamedEntities:
 
 @dataclass(frozen=True, slots=True)
 class SharedWords:
-    """Who has which of the question's t words.
+    """Incidence of the question's t words in members and candidates.
 
     Attributes:
         weight: of each, above 0, (t,).
@@ -149,7 +149,7 @@ def members(passages: NDArray[np.int64], scores: Floats) -> Places:
 def pool(
     places: Places, named: NamedEntities, shared_words: SharedWords, pointed: GapSimilarities
 ) -> CandidatePool:
-    """What every candidate adds to each member."""
+    """Compute what every candidate adds to each member."""
     links = np.stack([_links(at, place, named, shared_words, pointed) for at, place in enumerate(places.tolist())])
     links[np.arange(len(places)), places] = 0.0
     return CandidatePool(places, links)
@@ -158,7 +158,7 @@ def pool(
 def _links(
     at: int, place: int, named: NamedEntities, shared_words: SharedWords, pointed: GapSimilarities
 ) -> Floats:
-    """Of one member, (n, len(LINKS))."""
+    """Return the link features of one member, (n, len(LINKS))."""
     own, title, words = named.named[place], named.titled[place], shared_words.said[place]
     held = np.flatnonzero(own)  # of all entities a passage names few, and only those can be shared with it
     both = np.where(named.named[:, held], named.rarity[held], 0.0)
@@ -178,7 +178,7 @@ def _links(
 
 
 def _share(held: Flags, weight: Floats) -> Floats:
-    """Of the whole weight what each row holds, (n,); 0 where there is none."""
+    """Return the share of the whole weight that each row holds, (n,); 0 where there is none."""
     total = weight.sum()
     return np.asarray(held @ weight / total if total > 0 else np.zeros(len(held)))
 

@@ -94,7 +94,7 @@ def question_share(naming: Sequence[bool]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class KindMeasure:
-    """What was measured of a collection.
+    """Measures of a collection's kind.
 
     Attributes:
         title_share: share of its passages titled after what they describe, in [0, 1]; None: not measured.
@@ -107,7 +107,7 @@ class KindMeasure:
 
     @property
     def source(self) -> KindSource:
-        """What decides: questions if their share is clear, else titles."""
+        """Source of the kind: questions if their share is clear, else titles."""
         if self.question_share is not None and not NOT_NAMING_SHARE < self.question_share < NAMING_SHARE:
             return "questions"
         return "default" if self.title_share is None else "titles"

@@ -154,7 +154,7 @@ def stand_ins(ordered: Sequence[int], pairs: Iterable[tuple[int, int]], texts: M
 
 
 def merged(reach: HopReach, standing: Mapping[int, int]) -> HopReach:
-    """What a hop reached, with the sentences of duplicates as those of the passage that stands for them.
+    """Return a hop's result with sentences of duplicates assigned to the passage that stands for them.
 
     Equal sentences of duplicates count once, so a copy moves no other passage down.
 

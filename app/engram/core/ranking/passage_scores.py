@@ -70,7 +70,7 @@ def passage_scores(
 
 @dataclass(frozen=True, slots=True)
 class HopReach:
-    """What one hop reached, sentence by sentence, best first; all arrays are (n,).
+    """Sentences that one hop reached, best first; all arrays are (n,).
 
     Attributes:
         passage_ids: the passage that holds each.

@@ -8,7 +8,7 @@ ProfileName = Literal["paper", "default"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How far what was learned of sentences and past questions counts.
+    """Weights of sentence and question memory in a query.
 
     Attributes:
         learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
@@ -21,7 +21,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How one query is retrieved.
+    """Constants of one query's retrieval.
 
     Attributes:
         name: recorded on the episode.

@@ -17,7 +17,7 @@ BUDGET = 2.0
 
 
 def nearness(similarity: float, gate: float, *, shares_entity: bool) -> float:
-    """How much a past question speaks for this one: 0 at the gate, 1 from ``RAMP`` above it, linear between.
+    """Weigh a past question for this one: 0 at the gate, 1 from ``RAMP`` above it, linear between.
 
     Args:
         similarity: cosine of the two questions.

@@ -35,7 +35,7 @@ STEP, TOGETHER = 16, 16
 that it takes is handed back and asked for anew each time, which takes as long as the reckoning."""
 
 
-Model = Literal["enough", "ranking", "round"]
+Model = Literal["sufficiency", "ranking", "round"]
 """What there are beliefs of: whether an answer is enough (see ``sufficiency``), how passages are ranked, and
 whether a session's pool is enough after a round (see ``rounds``).
 """
@@ -43,7 +43,7 @@ whether a session's pool is enough after a round (see ``rounds``).
 
 @dataclass(frozen=True, slots=True, order=True)
 class PriorIdentity:
-    """What a collection's belief is of, and from which prior on, by its fingerprint.
+    """Model and prior of a collection's belief, the prior by its fingerprint.
 
     What was learned from one prior says nothing about another.
     """
@@ -54,7 +54,7 @@ class PriorIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is believed before any verdict.
+    """Belief before any verdict.
 
     Attributes:
         mean: (k,), one weight per feature.
@@ -67,7 +67,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class WeightEvidence:
-    """What verdicts add to a prior; sums of it are evidence too.
+    """Evidence of verdicts that adds to a prior; sums of evidence are evidence too.
 
     Attributes:
         information: (k,).
@@ -88,7 +88,7 @@ def no_evidence(size: int) -> WeightEvidence:
 
 @dataclass(frozen=True, slots=True)
 class WeightObservation:
-    """What one verdict says of the weights.
+    """Observation of the weights by one verdict.
 
     Attributes:
         evidence: what it adds.
@@ -102,7 +102,7 @@ class WeightObservation:
 
 @dataclass(frozen=True, slots=True)
 class CandidateComparison:
-    """What a verdict compares: the candidates of an episode that it speaks of.
+    """Candidates of an episode that a verdict compares.
 
     Attributes:
         features: (n, k), a row for each.
@@ -134,7 +134,7 @@ def compared(
     noise: float,
     examined: Mapping[int, float] | None = None,
 ) -> CandidateComparison | None:
-    """What a verdict compares of the ranking of an episode; None if no two ranked passages.
+    """Return the comparison of an episode's ranking by a verdict; None if it compares no two ranked passages.
 
     A partial verdict speaks of the passages that it names, any other rejects what it does not name.
 
@@ -160,12 +160,12 @@ def compared(
 
 
 def observe(comparison: CandidateComparison, prior: Prior) -> WeightObservation | None:
-    """What one verdict says: see ``observe_all``."""
+    """Compute the observation of one verdict: see ``observe_all``."""
     return observe_all([comparison], prior)[0]
 
 
 def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> list[WeightObservation | None]:
-    """What each verdict says; None if it compares nothing.
+    """Compute the observation of each verdict; None if it compares nothing.
 
     Each supported passage is compared with every candidate that is not supported but the ``SPARED`` best: it has to
     come among the first few, not first. Each counts as a share, so that a verdict on two passages weighs as much
@@ -186,13 +186,13 @@ def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> lis
     for size, places in alike.items():
         for start in range(0, len(places), TOGETHER):
             some = places[start : start + TOGETHER]
-            for at, observation in zip(some, _together([comparisons[at] for at in some], size, prior), strict=True):
+            for at, observation in zip(some, _observe([comparisons[at] for at in some], size, prior), strict=True):
                 found[at] = observation
     return found
 
 
-def _together(comparisons: Sequence[CandidateComparison], size: int, prior: Prior) -> Iterator[WeightObservation]:
-    """What verdicts say that compare up to ``size`` candidates each.
+def _observe(comparisons: Sequence[CandidateComparison], size: int, prior: Prior) -> Iterator[WeightObservation]:
+    """Compute the observations of verdicts that compare up to ``size`` candidates each.
 
     With weights e^s of the rivals r, T their sum and μ their weighted mean, a supported passage x of odds o = e^s
     has the share p = o / (T + o), and says g = (1 - p) (x - μ) and, around μ instead of E_p[x], in terms of which

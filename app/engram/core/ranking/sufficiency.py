@@ -70,7 +70,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What a question asks, and which candidates lead from what it names to what it does not.
+    """Triples of a question, and the candidates that lead from its known entities to its unknowns.
 
     A side is a passage of the pool that is titled after something that the question names. What leads on from it is
     titled after something that it names, and not after something that the question names. A side is complete if one
@@ -150,7 +150,7 @@ def _mass(scores: Floats) -> float:
 
 
 def covered(words: Sequence[Mapping[int, float]], every: Mapping[int, float], absent: float = 0.0) -> float:
-    """Of the question's words what the first passages have together, by weight, in [0, 1]; 1 if there are none.
+    """Return the share of the question's words, by weight, in the first passages, in [0, 1]; 1 if it has none.
 
     Args:
         words: of each of these passages, word -> weight.
@@ -163,14 +163,14 @@ def covered(words: Sequence[Mapping[int, float]], every: Mapping[int, float], ab
 
 
 def probability(features: Floats, weights: Floats) -> float:
-    """That the first five hold all the evidence, in [0, 1]."""
+    """Return the probability that the first five hold all the evidence, in [0, 1]."""
     return float(np.exp(-np.logaddexp(0.0, -(features @ weights))))
 
 
-def told(
+def verdict_outcome(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
 ) -> int | None:
-    """What a verdict says: 1 if the first passages hold all the evidence, 0 if not, None if it does not say.
+    """Read a verdict's outcome: 1 if the first passages hold all the evidence, 0 if not, None if it is silent.
 
     They do not where it says that retrieval failed, where it supports a passage that is not among them, missed
     evidence included, or where it rejects, claims to name all evidence and names none. They do where it claims to
@@ -192,11 +192,11 @@ def told(
 
 
 def observe(features: Floats, enough: int, prior: Prior, noise: float) -> WeightObservation:
-    """What one verdict says of the weights.
+    """Compute the observation of the weights by one verdict.
 
     Args:
         features: of the answer, (k,).
-        enough: y, 1 if the first five held all the evidence, else 0.
+        sufficiency: y, 1 if the first five held all the evidence, else 0.
         prior: over which the parabola is the best.
         noise: R > 0; 1 for a verdict that is taken at its word.
 
@@ -232,7 +232,7 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
     Raises:
         ValueError: all answers were enough or none was, or the search does not converge.
     """
-    rows, enough, share = together(corpora)
+    rows, enough, share = stack_standardised(corpora)
     to_standard = standardising(rows, share)
     standard = rows @ to_standard
     penalty = np.full(rows.shape[1], ridge)
@@ -278,7 +278,7 @@ def loosened(prior: Prior, bias: float, slope: float) -> Prior:
     return Prior(prior.mean, (precision + precision.T) / 2.0)
 
 
-def together(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
+def stack_standardised(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
     """Rows of several corpora, (n, k), whether each was enough, (n,), and what each counts, (n,), which sums to 1.
 
     Raises:

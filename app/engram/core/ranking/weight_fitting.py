@@ -78,13 +78,13 @@ class _Stack:
         share /= total[self.question]
         mean = np.add.reduceat(self.features * share[:, None], self.starts)
         centred = self.features - mean[self.question]
-        of = self.question[self.chosen]
-        behind = highest[of] + np.log(total[of]) - scores[self.chosen]
+        chosen_question = self.question[self.chosen]
+        behind = highest[chosen_question] + np.log(total[chosen_question]) - scores[self.chosen]
         miss = np.exp(-np.logaddexp(0.0, -behind))  # probability that a rival comes first
-        apart = self.features[self.chosen] - mean[of]
+        apart = self.features[self.chosen] - mean[chosen_question]
         gradient = (self.share * miss) @ apart
         # Covariance of a mixture: the rivals' own, and that between their mean and the chosen one.
-        within = np.bincount(of, self.share * miss, minlength=len(self.starts))[self.question] * share
+        within = np.bincount(chosen_question, self.share * miss, minlength=len(self.starts))[self.question] * share
         between = self.share * miss * (1.0 - miss)
         curvature = (centred * within[:, None]).T @ centred + (apart * between[:, None]).T @ apart
         return -float(self.share @ np.logaddexp(0.0, behind)), gradient, curvature

@@ -27,12 +27,12 @@ def uuid7(milliseconds: int, entropy: bytes) -> UUID:
 
 
 def first_at(moment: datetime) -> UUID:
-    """What no identifier drawn at the moment or later is below, and every earlier one is."""
+    """Return the smallest identifier of the moment: earlier ones are below it, and no later one is."""
     return UUID(int=_milliseconds(moment) << 80)
 
 
 def moment_of(identifier: UUID) -> datetime:
-    """When an identifier of version 7 was drawn, to the millisecond."""
+    """Return when an identifier of version 7 was drawn, to the millisecond."""
     return datetime.fromtimestamp((identifier.int >> 80) / 1000.0, UTC)
 
 

@@ -1,4 +1,4 @@
-"""How large a passage may be, and a batch of them: more is refused, made smaller, or left for the next batch."""
+"""Size limits of passages and of batches; larger input is refused, split, or left for the next batch."""
 
 from collections.abc import Iterable
 from itertools import accumulate
@@ -17,5 +17,5 @@ BATCH_ROWS = 20_000
 
 
 def fitting(sizes: Iterable[int], most: int) -> int:
-    """How many of the sizes, from the first on, add up to at most ``most``; the first one always fits."""
+    """Count the leading sizes that add up to at most ``most``; the first one always fits."""
     return sum(index == 0 or total <= most for index, total in enumerate(accumulate(sizes)))

@@ -1,4 +1,4 @@
-"""When two names differ in no more than how they are spelt."""
+"""Comparison of names that differ only in spelling."""
 
 import re
 import unicodedata

@@ -155,7 +155,7 @@ def time_constraint(text: str) -> TimeExpression | None:
 
 
 def agreement(asked_times: Sequence[TimeExpression], starts: Days, ends: Days) -> Days:
-    """How well stated intervals agree with the best of the asked ones, (n,), in [0, 1].
+    """Score how well stated intervals agree with the best of the question's intervals, (n,), in [0, 1].
 
     Half of it is for meeting: 1 where the intervals share a day, less the farther they lie apart. The other half is
     for a common boundary, because text tells when a state began or ended, and because meeting says little of a

@@ -1,4 +1,4 @@
-"""What the embedded servers have in common: one lock, one start, one stop.
+"""Shared parts of the embedded servers: one lock, one start, one stop.
 
 The lock on ``server.lock`` is inherited by the server and all its processes and so is released by the kernel when
 the last of them is gone, however it ended. Holding it is what "running" means here: there is no stale state to
@@ -73,7 +73,7 @@ class EmbeddedServer(ABC):
 
     @property
     def log_path(self) -> Path:
-        """Where the server's own messages go."""
+        """File of the server's own messages."""
         return self.data_directory / f"{self.name.lower()}.log"
 
     @property

@@ -1,4 +1,4 @@
-"""How much memory there is for the embedded Postgres to keep pages in."""
+"""Memory in which the embedded Postgres may cache pages."""
 
 import contextlib
 import os

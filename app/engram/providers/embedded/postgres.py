@@ -86,7 +86,7 @@ class EmbeddedPostgres(EmbeddedServer):
         return f"postgresql+psycopg://engram@/engram?host={quote(str(self.socket_directory))}&port={_PORT}"
 
     @property
-    def made(self) -> bool:
+    def is_initialised(self) -> bool:
         """Whether there are data in the directory, running or not."""
         return self._cluster.exists()
 

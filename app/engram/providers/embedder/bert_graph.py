@@ -26,7 +26,7 @@ _UNUSED = ("embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias"
 
 @dataclass(frozen=True)
 class Shape:
-    """What a graph needs to know beside the weights: numbers of layers and heads, width, the norm's epsilon."""
+    """Shape of a model: numbers of layers and heads, width, the norm's epsilon."""
 
     layers: int
     heads: int
@@ -95,7 +95,7 @@ def write(
         graph.nodes,
         inputs=[Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")],
         outputs=[Tensor("embedding", FLOAT, ("batch", shape.width))],
-        given=[Tensor(name, _KINDS[array.dtype], array.shape) for name, array in graph.given.items()],
+        initializers=[Tensor(name, _KINDS[array.dtype], array.shape) for name, array in graph.given.items()],
         constants=graph.constants,
     )
     return written, graph.given

@@ -1,4 +1,4 @@
-"""What the rest of Engram knows of an encoder, and how one is loaded."""
+"""Interface of encoders, and how one is loaded."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -32,7 +32,7 @@ POOLING_KEYS = {
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """What the runtimes need to know of a model.
+    """Contents of a model folder that the runtimes need.
 
     ``transformer`` holds the tokenizer, configuration and weights; it is ``path`` itself in most models.
     ``config`` is the transformer's ``config.json``, ``modules`` are the class names of the model's steps,

@@ -51,18 +51,18 @@ def model(
     nodes: Iterable[OnnxNode],
     inputs: Iterable[Tensor],
     outputs: Iterable[Tensor],
-    given: Iterable[Tensor],
+    initializers: Iterable[Tensor],
     constants: Mapping[str, NDArray[np.int64] | NDArray[np.float32]],
 ) -> bytes:
     """A model of ``nodes`` in order of execution.
 
-    ``constants`` are written into it; ``given`` are constants whose content the runtime is handed beside it.
+    ``constants`` are written into it; ``initializers`` are constants whose content the runtime is handed beside it.
     """
     graph = b"".join(
         (
             *(_message(1, _node(node)) for node in nodes),
             _text(2, "encoder"),
-            *(_message(5, _given(tensor)) for tensor in given),
+            *(_message(5, _initializer(tensor)) for tensor in initializers),
             *(_message(5, _constant(name, array)) for name, array in constants.items()),
             *(_message(11, _value(tensor)) for tensor in inputs),
             *(_message(12, _value(tensor)) for tensor in outputs),
@@ -93,7 +93,7 @@ def _attribute(name: str, value: Attribute) -> bytes:
     return b"".join((_text(1, name), *(_integer(8, one) for one in value), _integer(20, _ATTRIBUTE_INTS)))
 
 
-def _given(tensor: Tensor) -> bytes:
+def _initializer(tensor: Tensor) -> bytes:
     # A location must stand there; nobody looks, as the runtime is given the content.
     location = _text(1, "location") + _text(2, "given")
     dimensions = (_integer(1, size) for size in tensor.shape if isinstance(size, int))

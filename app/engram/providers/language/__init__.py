@@ -1,4 +1,4 @@
-"""What retrieval reads from text: sentences, names and times."""
+"""Language analysis: sentences, names and times of texts."""
 
 from engram.providers.language.entity_names import normalise_entity, title_entities
 from engram.providers.language.facts import country_of, extract_facts

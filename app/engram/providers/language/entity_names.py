@@ -49,7 +49,7 @@ def _folded(text: str) -> str:
 
 
 def _trim(key: str, start: int, end: int, loose: set[str]) -> tuple[int, int]:
-    """Where ``key[start:end]`` begins and ends once a layer is off its edges; places, because copies add up.
+    """Trim one layer off the edges of ``key[start:end]`` and return the new positions, without copying.
 
     Args:
         loose: brackets of the key whose partners are missing: "mercury (planet)" stays whole, "fbi)" does not.

@@ -1,4 +1,4 @@
-"""What retrieval needs from a language: sentences, the names in them, and the time they speak of."""
+"""Interface of a language: sentences, the names in them, and the times they mention."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Language(Protocol):
 
     @property
     def name(self) -> str:
-        """What was loaded, such as ``rules`` or ``en_core_web_sm 3.8.0``."""
+        """Name of the loaded rules or pipeline, such as ``rules`` or ``en_core_web_sm 3.8.0``."""
 
     def analyse_passages(self, passages: Sequence[PassageText]) -> list[list[SentenceAnalysis]]:
         """Sentences of each passage, in order. The title is a name in every sentence of its passage."""

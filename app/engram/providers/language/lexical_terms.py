@@ -30,8 +30,8 @@ def terms(text: str) -> list[str]:
     Case and diacritics do not count: "Café" and "cafes" give the same term.
     """
     words = _WORD.findall(_folded(text))
-    kept = [word[:MAX_TERM_CHARACTERS] for word in words if word not in FUNCTION_WORDS]
-    stems: list[str] = _stemmer().stemWords(kept)
+    content_words = [word[:MAX_TERM_CHARACTERS] for word in words if word not in FUNCTION_WORDS]
+    stems: list[str] = _stemmer().stemWords(content_words)
     return stems
 
 
@@ -44,9 +44,9 @@ def surface_words(texts: Iterable[str]) -> dict[str, str]:
     words = Counter(word for text in texts for word in _WORD.findall(normalised("NFC", text)))
     written: dict[str, Counter[str]] = {}
     for word, times in words.items():
-        found = terms(word) if len(word) <= MAX_TERM_CHARACTERS else []
-        if len(found) == 1:
-            written.setdefault(found[0], Counter())[word] += times
+        word_terms = terms(word) if len(word) <= MAX_TERM_CHARACTERS else []
+        if len(word_terms) == 1:
+            written.setdefault(word_terms[0], Counter())[word] += times
     return {term: counter.most_common(1)[0][0] for term, counter in written.items()}
 
 

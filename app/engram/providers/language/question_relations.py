@@ -1,4 +1,4 @@
-"""What words of a question ask for which relation: "where was she born" asks for a place of birth."""
+"""Relations that words of a question ask for: "where was she born" asks for a place of birth."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -70,9 +70,9 @@ def asked_terms(words: Iterable[str]) -> Sequence[frozenset[str]]:
 
     Words that ask for the same count once.
     """
-    found = dict.fromkeys(
+    question_terms = dict.fromkeys(
         frozenset(terms(_ASKED[word])) if word in _ASKED else frozenset(terms(word))
         for word in (word.casefold() for word in words)
         if word not in _KINDS
     )
-    return [terms_ for terms_ in found if terms_]
+    return [terms_ for terms_ in question_terms if terms_]

@@ -90,10 +90,10 @@ class RuleLanguage:
         for start in range(0, len(texts), _BATCH):
             batch = [" ".join(UNSPACED.sub(" ", text).split()) for text in texts[start : start + _BATCH]]
             with self._lock:
-                found = [_names(doc, pattern) for doc in self._nlp.pipe(batch)]
+                names = [_names(doc, pattern) for doc in self._nlp.pipe(batch)]
                 if len(self._nlp.vocab.strings) > _VOCABULARY_LIMIT:
                     self._nlp = self._tokenizing()
-            yield from found
+            yield from names
 
     def _tokenizing(self) -> Any:
         nlp = self._blank()

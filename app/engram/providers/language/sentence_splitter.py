@@ -1,4 +1,4 @@
-"""Where English sentences end. A small rule set, because spaCy's sentencizer cuts after every full stop."""
+"""Splitting of English text into sentences by a few rules; spaCy's sentencizer cuts after every full stop."""
 
 import re
 

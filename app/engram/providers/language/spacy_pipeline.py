@@ -99,8 +99,8 @@ class SpacyLanguage:
         for start in range(0, len(passages), _BATCH):
             batch = passages[start : start + _BATCH]
             split = [self._units(passage) for passage in batch]
-            found = iter(self._sentences([unit for units in split for unit in units]))
-            read = [[sentence for _ in units for sentence in next(found)] for units in split]
+            analysed = iter(self._sentences([unit for units in split for unit in units]))
+            read = [[sentence for _ in units for sentence in next(analysed)] for units in split]
             analyses += passages_of(
                 batch,
                 [[text for text, _ in sentences] for sentences in read],
@@ -156,7 +156,7 @@ def _names(doc: Any) -> list[Any]:
 
 
 def pipeline_folder(spacy_model: str) -> Path | None:
-    """Where the pipeline lies, found without importing spaCy; ``None`` if it is not installed."""
+    """Find the pipeline's folder without importing spaCy; None if it is not installed."""
     if (Path(spacy_model) / "config.cfg").is_file():
         return Path(spacy_model)
     spec = find_spec(spacy_model) if spacy_model.isidentifier() else None

@@ -49,13 +49,13 @@ Reply with the thought and the action, and nothing beside them:
 
 
 def system(*, insert_only: bool = False) -> str:
-    """What the agent is told once; ``insert_only``: it is offered no updates."""
+    """Return the system prompt; with ``insert_only`` it offers no updates."""
     acts = [_ACTS[act] for act in ACTS if not (insert_only and act == "update")]
     return "\n".join([_TASK, *acts, "", _QUOTED, "", _REPLY])
 
 
 def shown(observation: AgentObservation) -> str:
-    """What it is told before each turn."""
+    """Return the prompt of a turn."""
     memory = [f"Progress: {_progress(observation)}"]
     if observation.note:
         memory.append(f"Last action: {quote(observation.note)}")

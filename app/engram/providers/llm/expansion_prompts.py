@@ -8,7 +8,7 @@ from engram.core.passage_keys.expansion import WordedMethod
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What the model is to do, and the JSON that it is to reply with."""
+    """Instruction of a prompt, and the JSON that it asks for."""
 
     task: str
     reply: str

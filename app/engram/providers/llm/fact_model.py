@@ -20,7 +20,7 @@ _log = structlog.get_logger(__name__)
 
 
 def extract_facts_with(llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
-    """What the sentences of one passage say, as the model reads them, in the order of the text.
+    """Extract the facts of one passage's sentences by the model, in the order of the text.
 
     Where the endpoint fails or twice replies with something else, the rules read the passage, which the log says.
 
@@ -39,7 +39,7 @@ def extract_facts_with(llm: Llm, title: str | None, sentences: Sequence[Sentence
 def facts_by_model(
     llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis], first: int = 0
 ) -> list[Triple]:
-    """The same by the model alone: two requests, for the names and then for what is said of them.
+    """Extract facts by the model alone, in two requests: for the names, then for the facts about them.
 
     Names are those that the model lists, and the title; a fact has both of its ends among them.
 
@@ -83,7 +83,7 @@ def triple_of(relation: Relation, sentence: str, ordinal: int) -> Triple:
 
 
 def _kind(thing: str) -> Kind:
-    """What an object is: a date or a number if nothing else is in it."""
+    """Classify an object: a date or a number if it has nothing else."""
     found = find_time_expressions(thing)
     if found and found[0].text == thing:
         return "date"

@@ -1,4 +1,4 @@
-"""What comes back of facts, read strictly: names that were in the list, sentences and facts that were numbered."""
+"""Strict parsing of replies about facts: listed names, numbered sentences and facts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """What a correction changes: places of facts that it contradicts, and facts that it adds."""
+    """Changes of a correction: positions of contradicted facts, and facts to add."""
 
     remove: tuple[int, ...]
     add: tuple[Relation, ...]
@@ -87,7 +87,7 @@ def read_relations(text: str, entities: Sequence[str], ids: Sequence[int]) -> li
 
 
 def read_maintenance(text: str, known: int) -> Maintenance:
-    """What to remove, as places from 0 in the facts given, and what to add.
+    """Parse the facts to remove, as positions from 0, and the facts to add.
 
     Raises:
         UnusableReplyError: a number stands for no fact.

@@ -112,14 +112,14 @@ class Llm:
         self._client.close()
 
     def metered(self, meter: CallMeter) -> "Llm":
-        """The same client, whose calls ``meter`` counts as well and may refuse; closing it closes both."""
+        """Return a client whose calls ``meter`` also counts and may refuse; closing it closes both."""
         metered = copy.copy(self)
         metered._meter = meter
         return metered
 
     @property
     def usage(self) -> Usage:
-        """What this client has cost so far, metered calls included, a snapshot."""
+        """Snapshot of this client's usage, metered calls included."""
         return self._whole._usage
 
     @property
@@ -206,7 +206,7 @@ class Llm:
     def extract_relations(
         self, title: str | None, sentences: Sequence[tuple[int, str]], entities: Sequence[str]
     ) -> list[Relation]:
-        """What the sentences, given by id, say of the entities; subject and object are among them."""
+        """Extract the relations between the entities from sentences with ids."""
         if not sentences or len(entities) < 2:
             return []
         evidence = prompts.number_sentences(sentences)
@@ -217,7 +217,7 @@ class Llm:
         )
 
     def maintain_facts(self, facts: Sequence[tuple[str, str, str]], correction: str) -> Maintenance:
-        """What a correction in words changes in facts: places of those that it contradicts, and what it adds."""
+        """Read the changes that a correction in words makes to facts."""
         if not correction.strip():
             return Maintenance((), ())
         lines = [(place, " | ".join(fact)) for place, fact in enumerate(facts)]

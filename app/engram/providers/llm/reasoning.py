@@ -17,7 +17,7 @@ from engram.providers.llm.tree_replies import DerivedFinding, Refined
 
 
 def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Sentences) -> DerivedFinding:
-    """What follows from the sentences, as far as it brings the answer nearer; without sentences nothing."""
+    """Derive a finding from the sentences that brings the answer nearer; empty without sentences."""
     if not sentences:
         return DerivedFinding("", ())
     evidence = number_sentences(sentences)
@@ -41,13 +41,13 @@ def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> Refine
 
 
 def redirect(llm: Llm, question: str, notes: Sequence[str]) -> str:
-    """The same question in other words."""
+    """Ask the same question in other words."""
     parts = {"notes": lines(notes), "question": cut(question)}
     return llm.ask("redirect", _worded(tree_prompts.REDIRECT, parts), tree_replies.read_reworded)
 
 
 def rate(llm: Llm, question: str, answer: str, steps: Sequence[str], sentences: Sentences) -> float:
-    """How good an answer is, from 0 to 10, by its steps and the sentences alone."""
+    """Rate an answer from 0 to 10 by its steps and the sentences alone."""
     parts = {
         "evidence": number_sentences(sentences).block,
         "steps": lines(steps),

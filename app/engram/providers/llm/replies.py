@@ -1,4 +1,4 @@
-"""What comes back: the protocol's envelopes, and the strict reading of each JSON reply inside them."""
+"""Parsing of replies: the protocol's envelopes, and the JSON inside them."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class UnusableReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Which sentences carry the answer.
+    """Sentences that carry the answer.
 
     ``judged`` holds the ids the model saw, which are fewer than those given where the evidence exceeded its
     cap: a sentence outside it was not found useless, it was not looked at, and must not be learned from.
@@ -64,7 +64,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the model has cost: completions received (asking again included) and their tokens, where told."""
+    """Usage of the model: completions received, retries included, and their tokens where reported."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -208,7 +208,7 @@ def describe_failure(status: int, body: bytes, secret: str | None) -> str:
 
 
 def refused_options(sent: Iterable[str], status: int, body: bytes) -> frozenset[str]:
-    """Which of the options ``sent`` the endpoint says it does not support."""
+    """Return those options of ``sent`` that the endpoint says it does not support."""
     if status not in {400, 422}:
         return frozenset()
     text = body.decode("utf-8", "replace")
@@ -317,7 +317,7 @@ def _facets(facets: Sequence[_Facet]) -> list[str]:
 
 
 def distinct(texts: Iterable[str]) -> list[str]:
-    """Those that say anything, each once, whatever its case."""
+    """Return the non-empty texts, each once, whatever its case."""
     first: dict[str, str] = {}
     for text in texts:
         first.setdefault(text.casefold(), text)

@@ -1,4 +1,4 @@
-"""What a session asks the language model, one function per use; each raises :class:`LlmError` as ``Llm`` does.
+"""Requests of sessions to the language model, one function per use; each raises :class:`LlmError` as ``Llm`` does.
 
 For a planner of one's own: the wording in ``session_prompts``, its strict reading in ``session_replies``, and a
 function here that gives both to ``Llm.ask``, which asks once more where the reply cannot be used.
@@ -21,7 +21,7 @@ def split(llm: Llm, question: str) -> list[QuestionTriple]:
 
 
 def gaps(llm: Llm, question: str, facts: Sequence[str], sentences: Sentences) -> Gaps:
-    """What of the facts the sentences settle, whether they suffice, and what to search for next."""
+    """Ask which facts the sentences settle, whether they suffice, and what to search for next."""
     evidence = prompts.number_sentences(sentences)
     return llm.ask(
         "gaps",
@@ -31,7 +31,7 @@ def gaps(llm: Llm, question: str, facts: Sequence[str], sentences: Sentences) ->
 
 
 def keep(llm: Llm, question: str, sought: str, notes: Sequence[str], sentences: Sentences) -> SelectedSentences:
-    """Which of the sentences to keep; without sentences nothing is asked."""
+    """Ask which sentences to keep; without sentences nothing is asked."""
     if not sentences:
         return SelectedSentences((), ())
     evidence = prompts.number_sentences(sentences)

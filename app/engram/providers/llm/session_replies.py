@@ -1,6 +1,4 @@
-"""What the language model replies to ``session_prompts``, read strictly: numbers are checked against what it
-saw.
-"""
+"""Strict parsing of replies to ``session_prompts``: numbers are checked against what the model saw."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +28,7 @@ class SettledUnknown:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """What the evidence settles; ``query``: what to search for next, empty where it suffices."""
+    """Settled facts; ``query`` is what to search for next, empty where the evidence suffices."""
 
     settled: tuple[SettledUnknown, ...]
     sufficient: bool

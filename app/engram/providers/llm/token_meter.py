@@ -1,4 +1,4 @@
-"""Whose budget a call of the language model is on: set for a request, heeded by every call that it brings about."""
+"""Token budget of a request, charged by every language model call that it causes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,20 +17,20 @@ class TokenMeter(Protocol):
         """
 
     def add(self, tokens: int) -> None:
-        """So many were read and written."""
+        """Count tokens that were read and written."""
 
 
 _meter: ContextVar[TokenMeter | None] = ContextVar("llm-meter", default=None)
 
 
 def begin(meter: TokenMeter | None) -> None:
-    """What is done in this context from now on, threads it is handed to included, is on this budget."""
+    """Charge this context's calls from now on, those of its threads included, to this budget."""
     _meter.set(meter)
 
 
 @contextmanager
 def on(meter: TokenMeter | None) -> Iterator[None]:
-    """What the block does is on this budget, as ``begin`` says; for work that is done for another."""
+    """Charge the block's calls to this budget, for work done on behalf of another."""
     before = _meter.set(meter)
     try:
         yield

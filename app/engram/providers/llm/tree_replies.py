@@ -14,7 +14,7 @@ Checked = Literal["correct", "partial", "incorrect", "unsupported"]
 
 @dataclass(frozen=True, slots=True)
 class DerivedFinding:
-    """What follows from evidence, with the ids of the sentences it rests on; an empty text where nothing does."""
+    """Finding from evidence, with the ids of its sentences; the text is empty without a finding."""
 
     text: str
     cited: tuple[int, ...]

@@ -1,1 +1,1 @@
-"""Who asks, and where: resolved once, at the edge."""
+"""Identity and scope of a request, resolved once at the edge."""

@@ -95,7 +95,7 @@ class KeysService:
             llm_tokens=_least(request.llm_tokens, by.llm_tokens),
             expires_at=None if request.days is None else datetime.now(UTC) + timedelta(days=request.days),
         )
-        with tenancy.of(None), self._database.write() as writer:
+        with tenancy.unrestricted(), self._database.write() as writer:
             if by == LOCAL:
                 tenants.make(writer, owner)
             if not tenants.exists(writer, owner):
@@ -110,7 +110,7 @@ class KeysService:
 
     def page(self, by: Principal, after: int, limit: int, tenant: str | None = None) -> list[StoredKey]:
         """Keys of the tenant in the order in which they were made, those after ``after``."""
-        with tenancy.of(None), self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             return access_key_rows.page(reader, tenant or by.tenant, after, limit)
 
     def rotate(self, by: Principal, key_id: int, grace_seconds: float, tenant: str | None = None) -> NewAccessKey:
@@ -121,13 +121,13 @@ class KeysService:
             ConflictError: it was revoked.
             ForbiddenError: it allows more than whoever rotates it may.
         """
-        with tenancy.of(None), self._database.write() as writer:
+        with tenancy.unrestricted(), self._database.write() as writer:
             old = access_key_rows.find(writer, tenant or by.tenant, key_id)
             if old is None:
                 raise _missing(key_id)
             if old.revoked_at is not None:
                 raise ConflictError(f"Access key {key_id} was revoked; make another one.")
-            if not by.grants.covers(Grants.of(old.scopes)) or (old.trusted and not by.trusted):
+            if not by.grants.covers(Grants.from_mapping(old.scopes)) or (old.trusted and not by.trusted):
                 raise ForbiddenError("A key cannot allow more than the one it is made with.")
             key = made_of(secrets.token_bytes(RANDOM_BYTES))
             stored = access_key_rows.insert(
@@ -155,7 +155,7 @@ class KeysService:
         Raises:
             NotFoundError: there is no such key.
         """
-        with tenancy.of(None), self._database.write() as writer:
+        with tenancy.unrestricted(), self._database.write() as writer:
             stored = access_key_rows.revoke(writer, tenant or by.tenant, key_id)
         if stored is None:
             raise _missing(key_id)
@@ -169,13 +169,13 @@ class KeysService:
         Raises:
             InvalidRequestError: it is no name.
         """
-        with tenancy.of(None), self._database.write() as writer:
+        with tenancy.unrestricted(), self._database.write() as writer:
             tenants.put(writer, _name(tenant), quotas)
         log.info("tenant set", tenant=tenant, **quotas.as_row())
 
     def tenants(self) -> list[Tenant]:
         """All of them by name."""
-        with tenancy.of(None), self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             return tenants.every(reader)
 
 
@@ -185,7 +185,7 @@ def _read(request: AccessKeyRequest) -> tuple[str, str, Grants]:
         raise InvalidRequestError(f"{name!r} is whoever needs no key; choose another name.")
     judge = name if request.judge is None else _name(request.judge)
     try:
-        grants = Grants.of(request.scopes)
+        grants = Grants.from_mapping(request.scopes)
     except ValueError as error:
         raise InvalidRequestError(f"{error}.") from error
     if not grants.anywhere():
@@ -206,7 +206,7 @@ def _name(name: str) -> str:
 
 
 def _as_long(old: StoredKey) -> datetime | None:
-    """When a key that follows this one ends: after as long as this one was given."""
+    """Return the end of a key that follows this one: the same duration as this one was given."""
     return None if old.expires_at is None else datetime.now(UTC) + (old.expires_at - old.created_at)
 
 

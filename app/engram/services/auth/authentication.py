@@ -1,4 +1,4 @@
-"""Who makes a request, by the access key that it brings."""
+"""Authentication of a request by the access key or token that it brings."""
 
 import hashlib
 import re
@@ -71,7 +71,7 @@ class Authentication:
             self._forgotten += 1
 
     def quickly(self, authorization: str | None) -> Principal | None:
-        """As ``principal``, without asking the database; None if that would take asking it.
+        """Return the principal if it is known without asking the database; else None.
 
         Raises:
             UnauthorizedError: as ``principal``.
@@ -85,7 +85,7 @@ class Authentication:
         return _checked(known.principal)
 
     def principal(self, authorization: str | None) -> Principal:
-        """Whose a request with this header is.
+        """Return the principal of a request with this header.
 
         Raises:
             UnauthorizedError: it has no key where one is needed, or one that does not count.
@@ -120,7 +120,7 @@ class Authentication:
         return self._tokens is not None and text.count(".") == JWT_DOTS
 
     def _of_token(self, token: str) -> Found:
-        """Whose a token of the identity provider is: nobody's if its tenant is none."""
+        """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
         principal = claimed(claims)
         with self._database.read() as reader:
@@ -140,8 +140,8 @@ class Authentication:
                 return
         raise ConfigurationError(
             f"ENGRAM_HOST is {host}, which others can reach, and there is no access key. Make the first one with "
-            "`engram keygen NAME`, or say ENGRAM_ACCESS=keys to start without one, or ENGRAM_ACCESS=open to let "
-            "everybody in who reaches the port."
+            "`engram access create-key NAME`. ENGRAM_ACCESS=keys starts without one; ENGRAM_ACCESS=open lets in "
+            "everybody who reaches the port."
         )
 
     def _presented(self, authorization: str | None) -> str | None:
@@ -178,7 +178,9 @@ def claimed(claims: Mapping[str, Any]) -> Principal:
         return Principal(
             name,
             normalised(own.get("tenant", LOCAL.tenant)),
-            Grants.of({normal_collection(of): [str(s) for s in scopes] for of, scopes in own["scopes"].items()}),
+            Grants.from_mapping(
+                {normal_collection(of): [str(s) for s in scopes] for of, scopes in own["scopes"].items()}
+            ),
             judges_as=judge,
             trusted=own.get("trusted") is True,
             llm_tokens=None if own.get("llm_tokens") is None else int(own["llm_tokens"]),
@@ -204,7 +206,7 @@ def _principal(stored: StoredKey) -> Principal:
     return Principal(
         stored.name,
         stored.tenant,
-        Grants.of(stored.scopes),
+        Grants.from_mapping(stored.scopes),
         judges_as=stored.judge,
         trusted=stored.trusted,
         llm_tokens=stored.llm_tokens,

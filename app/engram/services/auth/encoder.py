@@ -27,12 +27,12 @@ class Encoder:
 
     @property
     def id(self) -> EncoderId:
-        """Which one new collections are of."""
+        """Identity of the encoder that new collections get."""
         return _id(self._embedder)
 
     @property
     def fingerprints(self) -> list[str]:
-        """Of all that there are."""
+        """Fingerprints of all encoders."""
         return list(self._all)
 
     def check(self, collection: Collection) -> None:
@@ -41,7 +41,7 @@ class Encoder:
         Raises:
             EmbeddingSpaceMismatchError: they are of another one.
         """
-        self._of(
+        self._embedder_of(
             collection.encoder, f"Collection {collection.name!r} holds vectors of {_named(collection.encoder)}"
         )
 
@@ -60,7 +60,7 @@ class Encoder:
         Raises:
             EmbeddingSpaceMismatchError: this process does not run it.
         """
-        return self._of(encoder, f"Vectors of {_named(encoder)} are wanted").embed(texts)
+        return self._embedder_of(encoder, f"Vectors of {_named(encoder)} are wanted").embed(texts)
 
     def another(self, collection: Collection, model: str | None = None) -> EncoderId:
         """The encoder called ``model``; None: that of this process that the collection is not of.
@@ -74,16 +74,16 @@ class Encoder:
             return _id(candidates[0])
         raise InvalidRequestError(
             f"This process runs {self._running()}; name one of them to make the vectors of {collection.name!r} by, "
-            "or have it run another beside (ENGRAM_EMBEDDING_ALSO)."
+            "or have it run another beside (ENGRAM_SECONDARY_EMBEDDING_MODEL)."
         )
 
-    def _of(self, encoder: EncoderId, purpose: str) -> Embedder:
+    def _embedder_of(self, encoder: EncoderId, purpose: str) -> Embedder:
         embedder = self._all.get(encoder.fingerprint)
         if embedder is None:
             raise EmbeddingSpaceMismatchError(
                 f"{purpose}, but this process runs {self._running()}. "
                 "Run the first for it (ENGRAM_EMBEDDING_MODEL, "
-                "ENGRAM_EMBEDDING_ALSO), or ingest its passages into a new collection."
+                "ENGRAM_SECONDARY_EMBEDDING_MODEL), or ingest its passages into a new collection."
             )
         return embedder
 

@@ -1,4 +1,4 @@
-"""How much a tenant, and a key, may have of what: refused before it is paid for, counted as it is taken."""
+"""Quotas of tenants and keys: checked before work begins, counted as it is done."""
 
 import threading
 import time
@@ -33,7 +33,7 @@ class LlmBudgetError(LlmError):
 
 @dataclass(frozen=True, slots=True)
 class QuotaUsage:
-    """How much a tenant has of something, and may have; None: any amount."""
+    """Quota of a tenant and its use; None is no limit."""
 
     kind: str
     used: int
@@ -58,10 +58,10 @@ class QuotaService:
         return None if known is None or known[1] <= time.monotonic() else known[0]
 
     def quotas(self, principal: Principal) -> Quotas:
-        """As ``bound``, looked up where need be."""
+        """Return the quotas that bound a principal, looked up where needed."""
         quotas = self.bound(principal)
         if quotas is None:
-            with tenancy.of(None), self._database.read() as reader:
+            with tenancy.unrestricted(), self._database.read() as reader:
                 quotas = tenants.quotas(reader, principal.tenant)
             with self._lock:
                 self._known[principal.tenant] = quotas, time.monotonic() + self._remember_seconds
@@ -79,7 +79,7 @@ class QuotaService:
         quota = getattr(self.quotas(principal), kind)
         if quota is None:
             return
-        with tenancy.of(None), self._database.write_once() as writer:
+        with tenancy.unrestricted(), self._database.write_once() as writer:
             if tenants.spend(writer, principal.tenant, EVERYBODY, kind, 1, quota) is not None:
                 return
         raise QuotaExceededError(
@@ -90,7 +90,7 @@ class QuotaService:
         )
 
     def room(self, principal: Principal, *, jobs_only: bool = False) -> int | None:
-        """How many passages the tenant may still send; None: any number.
+        """Count the passages that the tenant may still send; None is no limit.
 
         Raises:
             QuotaExceededError: it has as many jobs open, or holds as many passages, as it may.
@@ -98,7 +98,7 @@ class QuotaService:
         quotas = self.quotas(principal)
         if quotas.jobs is None and (quotas.passages is None or jobs_only):
             return None
-        with tenancy.of(None), self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             passages, jobs = tenants.held(reader, principal.tenant)
         if quotas.jobs is not None and jobs >= quotas.jobs:
             raise QuotaExceededError(
@@ -114,8 +114,8 @@ class QuotaService:
         return quotas.passages - passages
 
     def used(self, principal: Principal) -> list[QuotaUsage]:
-        """What the principal's tenant may have, and what it has of it."""
-        with tenancy.of(None), self._database.read() as reader:
+        """Return the quotas of the principal's tenant and their use."""
+        with tenancy.unrestricted(), self._database.read() as reader:
             quotas = Quotas() if principal is LOCAL else tenants.quotas(reader, principal.tenant)
             passages, jobs = tenants.held(reader, principal.tenant)
             today = tenants.spent_today(reader, principal.tenant, EVERYBODY)
@@ -136,7 +136,7 @@ class QuotaService:
         at = principal.tenant, judge
         if quota is None or at in self._admitted:
             return
-        with tenancy.of(None), self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             known = tenants.judges(reader, principal.tenant)
         if judge not in known and len(known) >= quota:
             raise QuotaExceededError(
@@ -150,7 +150,7 @@ class QuotaService:
                 self._admitted.add(at)
 
     def meter(self, principal: Principal) -> TokenMeter | None:
-        """What the principal's calls of a language model are put on; None where nobody counts."""
+        """Return the meter for the principal's language model calls; None where nothing is counted."""
         return None if principal is LOCAL else _Budget(self._database, principal, self)
 
 
@@ -159,7 +159,7 @@ JOB_SECONDS = 30
 
 
 def too_many_passages(limit: int) -> QuotaExceededError:
-    """What is raised where a tenant would hold more than it may."""
+    """Make the error for a tenant that would hold more passages than it may."""
     return QuotaExceededError(
         f"The tenant may hold {limit} passages; remove some first.", None, quota="passages", limit=limit
     )
@@ -178,14 +178,14 @@ class _Budget:
         if LLM not in who.grants.anywhere():
             raise LlmBudgetError(f"The key of {who.name!r} may use no language model: it lacks the scope `llm`.")
         bounds = ((who.name, who.llm_tokens), (EVERYBODY, self.service.quotas(who).llm_tokens))
-        with tenancy.of(None), self.database.read() as reader:
+        with tenancy.unrestricted(), self.database.read() as reader:
             for name, most in bounds:
                 if most is not None and tenants.spent(reader, who.tenant, name, TOKENS) >= most:
                     owner = f"The key of {name!r}" if name else f"Tenant {who.tenant!r}"
                     raise LlmBudgetError(f"{owner} has used up its {most} tokens of today (UTC).")
 
     def add(self, tokens: int) -> None:
-        with tenancy.of(None), self.database.write() as writer:
+        with tenancy.unrestricted(), self.database.write() as writer:
             for name in (EVERYBODY, self.principal.name):
                 tenants.spend(writer, self.principal.tenant, name, TOKENS, tokens, None)
 

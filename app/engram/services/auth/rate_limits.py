@@ -1,4 +1,4 @@
-"""How often each may ask: a token bucket a principal, in Redis for all processes, here while Redis is away."""
+"""Rate limits by a token bucket per principal: in Redis for all processes, or local while Redis is away."""
 
 import time
 from collections import OrderedDict
@@ -36,7 +36,7 @@ class Rates:
         if now >= self._away_until:
             grant = self._buckets.take(who, self.rate, self.burst)
             if grant is not None:
-                return token_bucket.taken(grant[0], self.rate, self.burst, allowed=grant[1])
+                return token_bucket.token_grant(grant[0], self.rate, self.burst, allowed=grant[1])
             self._away_until = now + AWAY_SECONDS
             log.warning("Redis out of reach, rates are counted by each process alone")
         return self._take_here(who, now)
@@ -47,4 +47,4 @@ class Rates:
             self._here[who] = held
             if len(self._here) > REMEMBERED:
                 self._here.popitem(last=False)
-        return token_bucket.taken(held.tokens, self.rate, self.burst, allowed=allowed)
+        return token_bucket.token_grant(held.tokens, self.rate, self.burst, allowed=allowed)

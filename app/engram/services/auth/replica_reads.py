@@ -1,4 +1,4 @@
-"""Where collections are read: on a replica that has what must be seen, if there is one; else on the primary."""
+"""Choice of the server to read on: a replica that is recent enough if there is one, else the primary."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -27,7 +27,7 @@ class Reads:
         self._database = database
         self._positions = positions
 
-    def told(self, collection_id: int) -> None:
+    def note_write(self, collection_id: int) -> None:
         """Somebody is about to be told of what was committed: see that it is seen from now on.
 
         Raises:
@@ -38,8 +38,8 @@ class Reads:
             system, end = self._database.position()
             self._positions.note(system, collection_id, end)
 
-    def of(self, collection_id: int, read: Callable[[], T]) -> T:
-        """What ``read`` comes to; where the replica fails it or is too far behind, the primary is asked.
+    def on_replica(self, collection_id: int, read: Callable[[], T]) -> T:
+        """Return the result of ``read``. If the replica fails or is too far behind, the primary is read.
 
         Args:
             read: asks the database and changes nothing; it may be called twice.

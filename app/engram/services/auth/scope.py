@@ -1,4 +1,4 @@
-"""What a request is about and who makes it: resolved once at the edge, and taken by every service."""
+"""Scope of a request: its collection and its principal, resolved once at the edge and taken by every service."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -97,7 +97,7 @@ class Scope:
 
 
 def forbidden(scope: str, collection: str, action: str = "This") -> ForbiddenError:
-    """What is raised where a principal may do something with a collection, but not this."""
+    """Make the error for a principal that may use the collection, but not for this."""
     return ForbiddenError(
         f"{action} takes a key with the scope `{scope}` on collection {collection!r}.", scope=scope
     )
@@ -115,7 +115,7 @@ class Missing(Scope):
 
     @property
     def collection(self) -> Collection:
-        """Nothing.
+        """Raise the error of the missing collection.
 
         Raises:
             NotFoundError: whenever it is asked for.
@@ -174,8 +174,8 @@ class AccessService:
         self._remembered[principal, name] = scope
         return scope
 
-    def asked(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
-        """As ``scope``, but that there is no such collection is told by the scope, to whoever looks at it.
+    def lazily(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
+        """Return a scope as ``scope`` does; a missing collection raises once it is looked at.
 
         For requests: what is wrong with one comes before what it names is missing.
         """
@@ -210,7 +210,7 @@ class AccessService:
         return scope
 
     def remembered(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope | None:
-        """As ``scope`` answered this process last; None if it never did, or forgot.
+        """Return the scope that this process resolved last; None if it has none.
 
         Of the collection, only the id and the name are to be relied on: it may have changed, and may be gone, even
         with another in its place. Whoever takes it must be told so by the service that it is given to (GoneError,

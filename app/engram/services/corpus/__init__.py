@@ -1,1 +1,1 @@
-"""What can be found: passages on their way in, and the graph they become."""
+"""The corpus: passages on their way in, and the graph they become."""

@@ -360,7 +360,7 @@ class IndexService:
 def _changes(
     plan: _Plan, placed: Mapping[str, int], before: Sequence[StoredSentence], changed: Sequence[int]
 ) -> dict[int, fact_learning.PassageChange]:
-    """What these passages said and say."""
+    """Return the sentences of these passages before and after."""
     said: dict[int, list[str]] = defaultdict(list)
     for sentence in before:
         said[sentence.passage_id].append(sentence.text)

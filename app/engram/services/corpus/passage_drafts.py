@@ -47,13 +47,13 @@ def draft_of(
 
 
 def content_hash_of(body: dict[str, Any]) -> bytes:
-    """What tells a body's content, metadata apart, from another: SHA-256."""
+    """Hash a body's content without metadata: SHA-256."""
     content = [body["title"], body["text"], body["sentences"]]
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).digest()
 
 
 def rows_of(sentences: Sequence[SentenceAnalysis]) -> int:
-    """How many sentences and names a passage has."""
+    """Count the sentences and names of a passage."""
     return len(sentences) + len({name for sentence in sentences for name in sentence.entities})
 
 

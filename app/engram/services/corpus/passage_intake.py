@@ -191,7 +191,7 @@ class IngestService:
             return collections.page(reader, after, limit, principal.tenant, names, descending=descending)
 
     def delete_collection(self, scope: Scope) -> None:
-        """As ``RemovalService.remove``."""
+        """Delete a collection, see ``RemovalService.remove``."""
         RemovalService(self._database).remove(scope.collection)
 
     def delete_passage(self, scope: Scope, external_id: str) -> None:

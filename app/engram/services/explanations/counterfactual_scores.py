@@ -1,4 +1,4 @@
-"""What passages' scores come to if memories, recall priors or ranking weights were others."""
+"""Scores of passages under other memories, recall priors or ranking weights."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -19,17 +19,17 @@ Floats = NDArray[np.float64]
 
 
 class Scoring(Protocol):
-    """How passages are ranked. What it gives is of the ``m`` passages ``shown``."""
+    """Ranking of passages. Results are of the ``m`` passages ``shown``."""
 
     @property
     def shown(self) -> Sequence[int]: ...
 
-    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
-        """What sentences with these scores, by hop, and recall priors say of passages."""
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+        """Return the features of passages by sentences with these scores, by hop, and recall priors."""
         ...
 
     def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
-        """What that comes to, (m,), with these ranking weights and recall priors."""
+        """Return the scores, (m,), with these ranking weights and recall priors."""
         ...
 
 
@@ -53,7 +53,7 @@ class ByFeatures:
         holders |= {sentence: held.passage_id for sentence, held in placed.items()}
         self._holders = {s: self._standing.get(passage, passage) for s, passage in holders.items()}
 
-    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
         hops = self._found.walk.hops
         reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
@@ -64,7 +64,7 @@ class ByFeatures:
         return influence.features_with(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
     def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
-        """As of ``Scoring``; or for several means, (e, k), (e, m)."""
+        """Return scores as ``Scoring`` does; for several means, (e, k), they are (e, m)."""
         values = mean @ features.T
         return np.asarray(values[..., self._rows] + self._recalled(values, priors))
 
@@ -80,13 +80,13 @@ class ByFeatures:
     def strongest(
         self, features: Floats, mean: Floats, means: Floats, priors: Mapping[int, float], most: int
     ) -> list[int]:
-        """Which of the means, (e, k), change the scores most, ``most`` for each passage, the strongest first."""
+        """Select the means, (e, k), that change the scores most: ``most`` for each passage, strongest first."""
         effects = np.abs(self.weighed(features, means, priors) - self.weighed(features, mean, priors))
         order = np.argsort(-effects, axis=0, kind="stable")[:most]
         return list(dict.fromkeys(order.ravel().tolist()))
 
     def _reach_recalled(self, hop: WalkHop, scores: Floats, priors: Mapping[int, float]) -> HopReach:
-        """What a hop would have reached where what no entity leads to is reached only by being recalled."""
+        """Return a hop's result where sentences without a link are reached only by recall."""
         rows = hop.candidates
         reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(priors))
         more = [
@@ -115,8 +115,8 @@ class AsPublished:
         self.shown = [passage for passage, _, _ in retrieved.shown]
         self._found = retrieved
 
-    def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
-        """What sentences add to the passages shown (Eqs. 7-8), (m,)."""
+    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+        """Return what sentences add to the shown passages (GAM-RAG, Eqs. 7-8), (m,)."""
         bonuses = []
         for hop, values in zip(self._found.walk.hops, scores, strict=True):
             rows = hop.candidates
@@ -126,12 +126,12 @@ class AsPublished:
         return np.array([added.get(passage, 0.0) for passage in self.shown])
 
     def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
-        """The same: there are neither weights nor recall."""
+        """Return the features as they are: this profile has neither weights nor recall."""
         return features
 
 
 def _reach(hop: WalkHop, scores: Floats) -> HopReach:
-    """What a hop would have reached with these scores."""
+    """Return a hop's result under these scores."""
     rows = hop.candidates
     order = propagation.strongest(scores, rows.sentence_ids, len(rows))
     return HopReach(rows.passage_ids[order], rows.semantic[order], scores[order], {})

@@ -1,4 +1,4 @@
-"""What a query would have gone by if single verdicts had never come: memories, supports and ranking weights.
+"""States of a query without single verdicts: memories, supports and ranking weights.
 
 All is read from the log on one snapshot and replayed with and without a verdict, so that both sides of a difference
 are computed alike.
@@ -21,7 +21,7 @@ from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, no_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, heard
+from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, question_memory_priors
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
 from engram.storage.explanations.influence_rows import LoggedTerm, MovedSentence, NearQuestion
@@ -144,7 +144,7 @@ class Supports:
         self.strongest = list(dict.fromkeys(event for _, event in ranked))
         self._supports: dict[int | None, dict[tuple[int, int], Support]] = {None: {}}
         self.leave_out(())
-        self._priors = self._heard(None)
+        self._priors = self._priors_without(None)
 
     def leave_out(self, events: Sequence[int]) -> None:
         """Make ready to tell priors without these events."""
@@ -155,16 +155,16 @@ class Supports:
             known[support.question_id, support.sentence_id] = support
 
     def judged(self, sentence: int) -> int:
-        """How many verdicts spoke of the sentence."""
+        """Count the verdicts on the sentence."""
         return len(self._by_sentence.get(sentence, ()))
 
     def priors(self, without: int | None = None) -> Mapping[int, float]:
-        """Sentence -> recall prior, the strongest few: see ``propagate.heard``; ``leave_out`` comes first."""
+        """Return the strongest recall priors by sentence, see ``hop_loop.question_memory_priors``."""
         if self._given is not None:
             return self._given
-        return self._priors if without not in self._question else self._heard(without)
+        return self._priors if without not in self._question else self._priors_without(without)
 
-    def _heard(self, without: int | None) -> dict[int, float]:
+    def _priors_without(self, without: int | None) -> dict[int, float]:
         less = None if without is None else self._question.get(without)
         questions = [question for question in self._near if question.id != less or question.events > 1]
         past: list[PastSupport] = []
@@ -186,7 +186,7 @@ class Supports:
                 for support in supported
                 if self.placed[support.sentence_id].passing
             ]
-        return heard(past, self._gate)[0]
+        return question_memory_priors(past, self._gate)[0]
 
     def _supported(self, question: int, without: int | None) -> list[Support]:
         """Supports of what is supported rather than rejected, as ``experience.recall`` reads them."""
@@ -271,7 +271,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a query goes by.
+    """States that a query uses.
 
     Attributes:
         scores: by hop, (n,), parallel to its candidates.

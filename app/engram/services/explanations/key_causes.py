@@ -1,4 +1,4 @@
-"""What evolved keys of found passages are composed of, and the verdicts that brought it."""
+"""Expansion units in the evolved keys of found passages, and the verdicts behind them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,4 +1,4 @@
-"""What a collection learned as a whole, and what would be left of it without one verdict. Nothing is changed."""
+"""Overview of a collection's learning, and a preview of it without one verdict. Nothing is changed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ STEPS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """How things stood once a verdict was applied.
+    """Counts after a verdict was applied.
 
     Attributes:
         verdicts, states: that there were by then.
@@ -41,7 +41,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class LearningSummary:
-    """What a collection learned up to a moment, by the verdicts that still count.
+    """Learning of a collection up to a moment, by the counting verdicts.
 
     Attributes:
         course: in order of time, ``PARTS`` moments at most.
@@ -78,12 +78,12 @@ class StateWithout:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would change if a verdict were revoked.
+    """Effects of revoking a verdict.
 
     Attributes:
         states: none of a verdict that is not applied; of the first ``SENTENCES`` sentences that it speaks of.
         cut: whether there are more.
-        models: "enough", "ranking" and "round", those whose weights would lose its term.
+        models: "sufficiency", "ranking" and "round", those whose weights would lose its term.
     """
 
     event_id: int
@@ -101,7 +101,7 @@ class LearnedService:
         self._database = database
 
     def learned(self, scope: Scope, until: datetime | None, limit: int) -> LearningSummary:
-        """What the collection had learned by ``until``, None: up to now; ``limit`` memories at most."""
+        """Summarise the learning until ``until``, None for now, with at most ``limit`` memories."""
         target = scope.collection.id
         with self._database.snapshot() as reader:
             course = _course(learning_history.spans(reader, target, until, PARTS))
@@ -116,7 +116,7 @@ class LearnedService:
         )
 
     def without(self, scope: Scope, event_id: int) -> Preview:
-        """What would change if the event were revoked.
+        """Preview the revocation of the event.
 
         Raises:
             NotFoundError: there is no such event, or it is not for this principal to see.
@@ -190,7 +190,7 @@ def _without_event(
 
 
 def _read(steps: Iterable[ReplayStep]) -> tuple[list[ReplayStep], bool]:
-    """As many steps as there is room for, those of the last sentence left out if they may be more."""
+    """Read as many steps as fit, without those of a last sentence that may have more."""
     read = list(islice(steps, STEPS + 1))
     if len(read) <= STEPS:
         return read, False

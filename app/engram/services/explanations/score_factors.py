@@ -15,7 +15,7 @@ _STANDING = FEATURES.index("standing")
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Of one passage: see ``PassageTrace``."""
+    """Factors of one passage: see ``PassageTrace``."""
 
     features: dict[str, FeatureTrace]
     completes: str | None

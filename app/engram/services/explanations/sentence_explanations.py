@@ -1,4 +1,4 @@
-"""What was learned, to look at: sentence memories beside the vectors they began as, and what moved them."""
+"""Explanations of sentence memories: their first and present vectors, and the events that moved them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class ChannelView:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMove:
-    """What one event did to one channel, "task", "time" or "recall".
+    """Effect of one event on one channel, "task", "time" or "recall".
 
     ``similarity_before`` and ``similarity_after`` are cosines of memory and question as they were then; for
     "recall" they are the support, which is what stands for a similarity there.
@@ -75,7 +75,7 @@ class SentenceEvent:
 
 @dataclass(frozen=True, slots=True)
 class SentenceView:
-    """What is remembered of a sentence, and a page of what made it so.
+    """Memory of a sentence, with a page of its events.
 
     Attributes:
         supports: ``SUPPORTS`` at most, of ``support_count``.
@@ -110,7 +110,7 @@ class ExplainService:
     def sentence(
         self, scope: Scope, sentence: int, query: str | None = None, *, after: int = 0, limit: int = 100
     ) -> SentenceView:
-        """What is remembered of a sentence, and the next ``limit`` events that moved it, those after ``after``.
+        """Show the memory of a sentence and the next ``limit`` events after ``after`` that moved it.
 
         Args:
             query: a text to tell how near the memory is to.

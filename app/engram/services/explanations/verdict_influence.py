@@ -1,4 +1,4 @@
-"""Which verdicts raised or lowered what a query found, and by how much.
+"""Verdicts that raised or lowered the results of a query, and by how much.
 
 A verdict's say is what a score is, less what it were if the verdict had never come: the states that it touched are
 replayed without it, and its term is left out of the ranking weights. What leads from hop to hop, the candidates
@@ -86,12 +86,14 @@ class Influences:
                 _hop(hop, effects, causes, versions.cut) for hop, effects in zip(trace.hops, selected, strict=True)
             ],
             passages=_passages(retrieved, plain, versions, ranked, keys.traces(causes), causes),
-            enough=None if trace.enough is None else with_causes(reader, retrieved, prior, trace.enough, SHOWN),
+            sufficiency=None
+            if trace.sufficiency is None
+            else with_causes(reader, retrieved, prior, trace.sufficiency, SHOWN),
         )
 
 
 class _Versions:
-    """What the query goes by, and what it went by if single verdicts had never come.
+    """States of the query, with all verdicts and without single ones.
 
     Attributes:
         weights: None where Eq. 8 ranks.
@@ -172,15 +174,19 @@ class _Versions:
     def of_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
         """Passage shown -> event -> by how much it moved the score: in all, by memories, recall, and weights."""
         scoring, whole = self._scoring, self._whole
-        features = scoring.told(whole.scores, whole.priors)
+        features = scoring.passage_features(whole.scores, whole.priors)
         as_it_is = scoring.weighed(features, whole.mean, whole.priors)
         ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.shown}
         for event, version in self.without.items():
             moved, unheard = version.scores is not whole.scores, version.priors is not whole.priors
-            less = scoring.told(version.scores, whole.priors) if moved else features
-            fewer = scoring.told(whole.scores, version.priors) if unheard else features
+            less = scoring.passage_features(version.scores, whole.priors) if moved else features
+            fewer = scoring.passage_features(whole.scores, version.priors) if unheard else features
             neither = (
-                scoring.told(version.scores, version.priors) if moved and unheard else less if moved else fewer
+                scoring.passage_features(version.scores, version.priors)
+                if moved and unheard
+                else less
+                if moved
+                else fewer
             )
             lefts = (
                 scoring.weighed(neither, version.mean, version.priors),
@@ -264,7 +270,7 @@ def _passages(
 
 
 def _untouched(retrieved: RetrievalResult, plain: Mapping[int, int]) -> list[PassageTrace]:
-    """Of a query that read no memory."""
+    """Return traces of a query that read no memory."""
     scored = factors(retrieved)
     return [
         PassageTrace(

@@ -122,7 +122,7 @@ class WithdrawService:
         _check(criteria)
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(
+            author = Author.identify(
                 writer,
                 scope,
                 said_by,

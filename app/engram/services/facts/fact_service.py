@@ -156,7 +156,7 @@ class FactsService:
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
             body = [said_by[0], [asdict(one) for one in revisions]]
-            author = Author.of(writer, scope, said_by, self._constants, key, body)
+            author = Author.identify(writer, scope, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             return done or _revise(writer, target, author, revisions)
 
@@ -171,7 +171,9 @@ class FactsService:
         said_by = scope.judge(judge)
         with self._database.read() as reader:
             target = scope.collection.id
-            author = Author.of(reader, scope, said_by, self._constants, key, [said_by[0], instruction, graph_name])
+            author = Author.identify(
+                reader, scope, said_by, self._constants, key, [said_by[0], instruction, graph_name]
+            )
             return _repeated(reader, target, author)
 
     def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[AppliedEvent]:
@@ -183,7 +185,7 @@ class FactsService:
         said_by = scope.judge(judge)
         body = [said_by[0], correction.instruction, correction.graph]
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, scope, said_by, self._constants, key, body)
+            author = Author.identify(writer, scope, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             if done:
                 return done

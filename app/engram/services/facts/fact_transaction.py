@@ -77,7 +77,7 @@ class Author:
     principal: str
 
     @classmethod
-    def of(
+    def identify(
         cls,
         reader: Reader,
         scope: Scope,

@@ -56,7 +56,7 @@ class AdoptService:
         """
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, scope, said_by, self._constants, key, [said_by[0], graph_name, into])
+            author = Author.identify(writer, scope, said_by, self._constants, key, [said_by[0], graph_name, into])
             known = author.repeated(writer, target)
             if known is not None:
                 return _told(writer, target, known)

@@ -1,4 +1,4 @@
-"""What a logged verdict says of the weights of each model: the term of its sum."""
+"""Terms of a logged verdict in the weights of each model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class JudgedVerdict(Protocol):
     @property
     def features(self) -> NDArray[np.float32] | None: ...
     @property
-    def enough(self) -> NDArray[np.float32] | None: ...
+    def sufficiency(self) -> NDArray[np.float32] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class JudgedStatement:
     noise: float
 
     @classmethod
-    def of(
+    def of_verdict(
         cls, judged: JudgedVerdict, targets: Mapping[int, int], holders: Mapping[int, int], noise: float
     ) -> "JudgedStatement":
-        """What it speaks of.
+        """Make the statement of a judged verdict.
 
         Args:
             targets: sentence -> y, see ``LoggedVerdict.targets``.
@@ -61,7 +61,7 @@ class JudgedStatement:
 def observed(
     believed: PriorIdentity, prior: Prior, statements: Sequence[JudgedStatement]
 ) -> list[WeightObservation | None]:
-    """What each verdict says of these weights, whichever others are beside it; None if nothing."""
+    """Compute each verdict's observation of these weights, independent of the others; None if it has none."""
     match believed.model:
         case "round":
             return [
@@ -72,12 +72,12 @@ def observed(
             compared = [_compared(prior, one) for one in statements]
             observations = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
             return [None if one is None else next(observations) for one in compared]
-        case "enough":
+        case "sufficiency":
             return [_of_answer(prior, one) for one in statements]
 
 
 def _compared(prior: Prior, statement: JudgedStatement) -> CandidateComparison | None:
-    """What the verdict compares of the ranking."""
+    """Return the verdict's comparison of the ranking."""
     judged = statement.judged
     if not judged.ranked or judged.features is None:
         return None
@@ -94,13 +94,13 @@ def _compared(prior: Prior, statement: JudgedStatement) -> CandidateComparison |
 
 
 def _of_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
-    """What the verdict says of whether the answer was enough."""
+    """Return the verdict's observation of whether the answer was sufficient."""
     judged = statement.judged
-    if not judged.ranked or judged.enough is None or len(judged.enough) != len(prior.mean):
+    if not judged.ranked or judged.sufficiency is None or len(judged.sufficiency) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
-    outcome = sufficiency.told(
+    outcome = sufficiency.verdict_outcome(
         judged.verdict, statement.named, judged.ranked[: sufficiency.FIRST], known=statement.known
     )
     if outcome is None:
         return None
-    return sufficiency.observe(judged.enough.astype(np.float64), outcome, prior, statement.noise)
+    return sufficiency.observe(judged.sufficiency.astype(np.float64), outcome, prior, statement.noise)

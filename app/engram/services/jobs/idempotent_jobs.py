@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JobStart:
-    """What the request itself did: more to the payload, and how much there is to do and is done."""
+    """Work done by the request itself: additions to the payload, and counts of rows to do and done."""
 
     payload: Mapping[str, Any]
     received: int = 0

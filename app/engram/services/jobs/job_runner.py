@@ -105,7 +105,7 @@ class Runner:
         job = work.job
         try:
             if not work.cancelled:
-                with self._kept(work), stages.job(job.kind):
+                with self._heartbeat(work), stages.job(job.kind):
                     handler.run(work)
         except ClaimLostError:
             raise
@@ -162,7 +162,7 @@ class Runner:
         return True
 
     @contextmanager
-    def _kept(self, work: Work) -> Iterator[None]:
+    def _heartbeat(self, work: Work) -> Iterator[None]:
         """Beat while the block lasts."""
         over = threading.Event()
 

@@ -31,7 +31,7 @@ class NamedSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a judge says of one episode.
+    """Verdict of a judge on one episode.
 
     Attributes:
         supporting: sentences that helped, retrieved or not.
@@ -77,7 +77,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedNames:
-    """What a verdict's names were found to be.
+    """Sentences and passages that a verdict's names resolve to.
 
     Attributes:
         sentences: those named by id that exist.
@@ -98,7 +98,7 @@ class ResolvedNames:
 
 
 def named_by_id(verdict: Verdict) -> ResolvedNames | None:
-    """What is named, taken on trust; None where more than ids of sentences is, or one of them for and against."""
+    """Resolve names on trust; None where more than sentence ids is named, or one id is both for and against."""
     supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
     rejects = {name.sentence_id for name in verdict.rejected}
     named = supports | rejects
@@ -108,7 +108,7 @@ def named_by_id(verdict: Verdict) -> ResolvedNames | None:
 
 
 def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNames:
-    """What of the verdict's names there is."""
+    """Resolve the verdict's names to existing rows."""
     named = verdict.named
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.supporting_passages)
@@ -154,7 +154,7 @@ def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
     spared = {*helpful, *(names.twins[one][0] for one in supports if one in names.twins)}
-    supports = sorted({same for one in supports for same in _shown(one, names)})
+    supports = sorted({same for one in supports for same in _in_shown_passage(one, names)})
     rejects = _rejected(rejects, supports, names)
     missed = [one for one in missed if one in supports]
     return LoggedVerdict(
@@ -175,8 +175,8 @@ def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     )
 
 
-def _shown(sentence: int, names: ResolvedNames) -> Sequence[int]:
-    """The same sentence in the passage that was shown; itself where that passage does not have it."""
+def _in_shown_passage(sentence: int, names: ResolvedNames) -> Sequence[int]:
+    """Return the same sentence in the shown passage; itself where that passage does not have it."""
     _, same = names.twins.get(sentence, (0, ()))
     return same or (sentence,)
 
@@ -185,7 +185,7 @@ def _rejected(rejects: Mapping[int, float], supports: Sequence[int], names: Reso
     """The rejected sentences as the passages that were shown have them, without those that are supported there."""
     shown: dict[int, float] = {}
     for sentence, examined in rejects.items():
-        for same in _shown(sentence, names):
+        for same in _in_shown_passage(sentence, names):
             if same not in supports:
                 shown[same] = max(examined, shown.get(same, 0.0))
     return dict(sorted(shown.items()))
@@ -194,7 +194,7 @@ def _rejected(rejects: Mapping[int, float], supports: Sequence[int], names: Reso
 def _likely(
     helpful: Sequence[int], names: ResolvedNames, supports: Collection[int], rejects: Collection[int]
 ) -> tuple[LikelySupport, ...]:
-    """Of each helpful passage without a supported sentence the nearest one to the question that is not rejected."""
+    """Return for each helpful passage without a supported sentence the nearest sentence that is not rejected."""
     chosen = []
     for passage in helpful:
         nearest = names.nearest.get(passage, ())

@@ -71,17 +71,17 @@ class JudgesService:
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
                 raise collections.gone_error(target.name)
-            if settings.said():
+            if settings.overrides():
                 judges.put(writer, target.id, judge, settings)
             else:
                 judges.delete(writer, target.id, judge)
             known = judges.known(writer, target.id, judge)
             agreed = _standings(writer, target.id, [known])
-        log.info("judge set", collection=target.name, judge=judge, **settings.said())
+        log.info("judge set", collection=target.name, judge=judge, **settings.overrides())
         return JudgeView(known, self._noise.by(known.settings), agreed[judge])
 
 
 def _standings(reader: Reader, collection_id: int, known: Sequence[KnownJudge]) -> dict[str, JudgeStanding]:
-    """How each agreed, up to now: as it counts from tomorrow on."""
-    found = judge_standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known})
-    return {name: standing for (name, _), standing in found.items()}
+    """Return the agreement of each judge up to now, as it counts from tomorrow on."""
+    standings = judge_standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known})
+    return {name: standing for (name, _), standing in standings.items()}

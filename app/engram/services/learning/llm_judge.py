@@ -105,7 +105,7 @@ class JudgeService:
         with self._database.read() as reader:
             if episodes.find(reader, collection_id, episode.id).judged:
                 return False
-            sentences = _shown(reader, collection_id, episode)
+            sentences = _shown_sentences(reader, collection_id, episode)
         judgement = llm.judge_support(episode.question, sentences)
         rejected = [key for key in judgement.judged if key not in judgement.supporting]
         verdict = Verdict(
@@ -129,7 +129,7 @@ class JudgeService:
         return True
 
 
-def _shown(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[tuple[int, str]]:
+def _shown_sentences(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[tuple[int, str]]:
     """The sentences to judge that are still there: those that hops selected, and what was shown of the explored.
 
     A plain search selects none, so all sentences of the passages that it found are judged.

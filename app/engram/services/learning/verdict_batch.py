@@ -71,7 +71,10 @@ class Batch:
                     event_of(event, locked.questions[event.id], noise),
                     self._targets[event.id],
                     directions(event),
-                    (noise.of(0, event.verdict.confidence), noise.of(1, event.verdict.confidence)),
+                    (
+                        noise.observation_noise(0, event.verdict.confidence),
+                        noise.observation_noise(1, event.verdict.confidence),
+                    ),
                     noise.frozen,
                     event.verdict.probabilities,
                     noise.by_perplexity,
@@ -106,7 +109,7 @@ class Batch:
         return sentence_memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
 
     def _supports(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
-        """What the questions know of the sentences that are there."""
+        """Return the supports that the questions have of existing sentences."""
         alive = np.unique(known.sentence_ids)
         return question_supports.supports_of(
             self._writer, self._collection_id, sorted(set(questions.values())), alive

@@ -115,7 +115,7 @@ class Intake:
         return accepted
 
     def submit(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[Accepted]":
-        """As ``accept``, in the background, together with what else is submitted meanwhile.
+        """Accept a verdict in the background, together with others submitted meanwhile.
 
         Raises:
             NotFoundError: its scope has no collection.
@@ -185,16 +185,16 @@ class Intake:
     def _take(self, arrivals: Sequence[_Arriving]) -> None:
         """Store these together as far as that does, and leave the others to themselves."""
         known = {at: event for at, arriving in enumerate(arrivals) if (event := _known(arriving)) is not None}
-        found: dict[int, Accepted | None] = {}
+        stored: dict[int, Accepted | None] = {}
         try:
-            found = dict(zip(known, self._store(list(known.values())), strict=True))
+            stored = dict(zip(known, self._store(list(known.values())), strict=True))
         except Exception as error:
             if is_out_of_reach(error):
                 raise
             log.exception("verdicts not stored together", verdicts=len(known))  # one is at fault: each by itself
         announced = []
         for at, arriving in enumerate(arrivals):
-            accepted = found.get(at)
+            accepted = stored.get(at)
             if accepted is None:
                 self._looking_up.submit(arriving.settle, partial(self._look_up, arriving))
                 continue
@@ -204,8 +204,8 @@ class Intake:
         self._announce(announced)
 
     def _look_up(self, arriving: _Arriving) -> Accepted:
-        """As ``_looked_up``, for the tenant of whoever gives the verdict."""
-        with tenancy.of(arriving.verdict.scope.principal.tenant):
+        """Look up a verdict's references within its tenant."""
+        with tenancy.restricted_to(arriving.verdict.scope.principal.tenant):
             return self._looked_up(arriving)
 
     def _looked_up(self, arriving: _Arriving) -> Accepted:
@@ -242,7 +242,7 @@ class Intake:
         stored: dict[int, tuple[int, StoredVerdictEvent] | None] = {}
         for tenant in dict.fromkeys(event.tenant for event in events):
             own = [at for at, event in enumerate(events) if event.tenant == tenant]
-            with tenancy.of(tenant), stage("accept"), self._database.write_once() as writer:
+            with tenancy.restricted_to(tenant), stage("accept"), self._database.write_once() as writer:
                 stored |= zip(own, event_intake.accept(writer, [events[at] for at in own]), strict=True)
         accepted = [None if one is None else Accepted(*one) for one in (stored[at] for at in range(len(events)))]
         for one in accepted:
@@ -267,12 +267,12 @@ def _known(arriving: _Arriving) -> NewVerdictEvent | None:
 
 
 def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewVerdictEvent:
-    given = arriving.verdict
-    scope = given.scope
-    judge, trusted = scope.judge(given.judge)
+    incoming = arriving.verdict
+    scope = incoming.scope
+    judge, trusted = scope.judge(incoming.judge)
     return NewVerdictEvent(
         scope.collection.id,
-        given.query_id,
+        incoming.query_id,
         arriving.key,
         arriving.hash(),
         judge,
@@ -285,12 +285,12 @@ def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] =
 
 
 def _plain(value: object) -> object:
-    """What JSON has no word for."""
+    """Convert values that JSON lacks."""
     return asdict(value) if isinstance(value, NamedSentence | Expansion) else str(value)
 
 
 def _checked(arriving: _Arriving, accepted: Accepted) -> Accepted:
-    """What is in the log under the key, if it is this verdict."""
+    """Return the event logged under the key, if it is this verdict."""
     if accepted.event.body_hash != arriving.hash():
         raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")
     return accepted

@@ -62,7 +62,7 @@ class LearnService:
         self._max_attempts = max_attempts
 
     def apply_alone(self, collection_id: int, events: Sequence[int]) -> int | None:
-        """As ``apply``, for workers: None, and nothing done, while another one applies events to the collection.
+        """Apply events for a worker; None, with nothing done, while another worker applies to the collection.
 
         So no two wait for each other's rows, and collections spread over workers. An event that its caller waits
         for is applied beside them: rows are locked in one order, so that this is slower and no less right.
@@ -206,7 +206,7 @@ class LearnService:
             reader, collection_id, {(event.judge, event.day) for event in unknown}
         )
         noises |= {event.id: noises[event.id].of_new(standings[event.judge, event.day]) for event in unknown}
-        said = [
+        settings = [
             ComparableVerdict(
                 event.id,
                 NEWCOMERS if noises[event.id].is_new else event.judge,
@@ -216,7 +216,7 @@ class LearnService:
             )
             for event in unknown
         ]
-        reworded = judge_standings.against_near(reader, collection_id, said)
+        reworded = judge_standings.against_near(reader, collection_id, settings)
         return noises | {event: noises[event].reworded() for event in reworded}
 
     def _evolve_if_due(self, collection_id: int) -> None:
@@ -237,7 +237,7 @@ class LearnService:
         targets: Targets,
         noises: Mapping[int, FeedbackPolicy],
     ) -> dict[PriorIdentity, list[WeightTerm]]:
-        """What the events say of the weights of each model, if any says something; in the order of locking."""
+        """Compute the events' terms in the weights of each model, in the order of locking."""
         prior = self._priors.of_kind(collections.by_id(writer, collection_id).corpus_kind)
         holders = self._holders(writer, collection_id, events, targets)
         return self._terms(events, targets, noises, holders, prior)
@@ -258,7 +258,7 @@ class LearnService:
         prior: RankingPrior,
     ) -> dict[PriorIdentity, list[WeightTerm]]:
         statements = [
-            JudgedStatement.of(
+            JudgedStatement.of_verdict(
                 event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing)
             )
             for event in events

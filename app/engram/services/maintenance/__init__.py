@@ -1,1 +1,1 @@
-"""What keeps a deployment healthy: indexes, statistics, readiness."""
+"""Health of a deployment: indexes, statistics, readiness."""

@@ -1,4 +1,4 @@
-"""The record of what administrators do, by the API and on the command line."""
+"""Recording of administrative acts, from the API and the command line."""
 
 import os
 import pwd
@@ -13,23 +13,23 @@ from engram.context.errors import EngramError, UnavailableError
 from engram.services.auth.scope import LOCAL, Principal
 from engram.storage.database import Database
 from engram.storage.maintenance import audit_log
-from engram.storage.maintenance.audit_log import Act
+from engram.storage.maintenance.audit_log import AuditEntry
 
 log = structlog.get_logger(__name__)
 
-SAID_CHARACTERS = 2_000
-"""Kept of a path and of a body."""
+MAX_CHARACTERS = 2_000
+"""Characters of a path or a body that are kept."""
 DONE, FAILED = 200, 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingAct:
-    """What somebody is about to do.
+    """An administrative act that is about to begin.
 
     Attributes:
         client: the address that it comes from.
-        target: what it is done to: a path, or what a command was given.
-        said: the body.
+        target: path of the request, or arguments of the command.
+        body: body of the request.
     """
 
     principal: str
@@ -38,68 +38,71 @@ class PendingAct:
     target: str
     client: str | None = None
     request_id: str | None = None
-    said: str | None = None
+    body: str | None = None
 
 
-class ActsService:
-    """Records acts, and shows a tenant its own; connections that serve a tenant see none."""
+class AuditLog:
+    """Records administrative acts and lists those of a tenant.
+
+    Database connections that serve a tenant see no row of the log.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, doing: PendingAct) -> int:
-        """Record it, before it is done.
+    def begin(self, act: PendingAct) -> int:
+        """Record an act before it is done, and return the id of its entry.
 
         Raises:
-            UnavailableError: that is not possible, so it must not be done.
+            UnavailableError: nothing was recorded, so the act must not be done.
         """
-        with tenancy.of(None), self._database.write_once() as writer:
+        with tenancy.unrestricted(), self._database.write_once() as writer:
             return audit_log.begin(
                 writer,
-                principal=doing.principal,
-                tenant=doing.tenant,
-                client=doing.client,
-                request_id=doing.request_id,
-                action=doing.action,
-                target=_shortened(doing.target),
-                body=_shortened(doing.said or "") or None,
+                principal=act.principal,
+                tenant=act.tenant,
+                client=act.client,
+                request_id=act.request_id,
+                action=act.action,
+                target=_shortened(act.target),
+                body=_shortened(act.body or "") or None,
             )
 
-    def end(self, act: int, status: int) -> None:
-        """Record what came of it; if that is not possible, it stays open, as that of a lost process does."""
+    def end(self, entry: int, status: int) -> None:
+        """Record the outcome of an act. If that fails, its entry stays without one."""
         try:
-            with tenancy.of(None), self._database.write_once() as writer:
-                audit_log.end(writer, act, status)
+            with tenancy.unrestricted(), self._database.write_once() as writer:
+                audit_log.end(writer, entry, status)
         except UnavailableError as error:
-            log.warning("outcome not recorded", act=act, status=status, error=error.detail)
+            log.warning("outcome not recorded", entry=entry, status=status, error=error.detail)
 
     @contextmanager
     def on_command(self, action: str, target: str) -> Iterator[None]:
-        """Record the block as what whoever runs this command does."""
-        act = self.begin(PendingAct(principal=_user(), tenant=LOCAL.tenant, action=action, target=target))
+        """Record the block as an act of the user who runs this process."""
+        entry = self.begin(PendingAct(principal=_user(), tenant=LOCAL.tenant, action=action, target=target))
         try:
             yield
         except EngramError as error:
-            self.end(act, error.status)
+            self.end(entry, error.status)
             raise
         except BaseException:
-            self.end(act, FAILED)
+            self.end(entry, FAILED)
             raise
-        self.end(act, DONE)
+        self.end(entry, DONE)
 
-    def page(self, principal: Principal, before: int | None, limit: int) -> Sequence[Act]:
-        """Acts of the principal's tenant, the latest first."""
-        with tenancy.of(None), self._database.read() as reader:
+    def page(self, principal: Principal, before: int | None, limit: int) -> Sequence[AuditEntry]:
+        """Return entries of the principal's tenant, the latest first."""
+        with tenancy.unrestricted(), self._database.read() as reader:
             return audit_log.page(reader, principal.tenant, before, limit)
 
 
 def _shortened(value: str) -> str:
-    """As much of a text as is kept, without what Postgres cannot hold."""
-    return value[:SAID_CHARACTERS].replace("\x00", "").encode("utf-8", "replace").decode()
+    """Shorten a text, without characters that Postgres cannot hold."""
+    return value[:MAX_CHARACTERS].replace("\x00", "").encode("utf-8", "replace").decode()
 
 
 def _user() -> str:
-    """Who runs this process, as the system knows them."""
+    """Return the name of the system user who runs this process."""
     uid = os.geteuid()
     try:
         return f"cli:{pwd.getpwuid(uid).pw_name}"

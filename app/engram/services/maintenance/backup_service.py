@@ -33,13 +33,13 @@ Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
 
-def no_progress(_what: str, _done: int, _of: int) -> None:
+def no_progress(_stage: str, _done: int, _total: int) -> None:
     """For whoever does not look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup holds.
+    """Contents of a backup.
 
     Attributes:
         rows: table -> its rows.
@@ -101,7 +101,7 @@ class BackupService:
         spoken, dumped = threading.Event(), 0
         tables: list[str] = []
 
-        def heard(line: str) -> None:
+        def on_line(line: str) -> None:
             nonlocal dumped
             if "last built-in OID" in line:  # which it says once it sees the snapshot
                 spoken.set()
@@ -112,7 +112,7 @@ class BackupService:
         with self._database.write_long(should_stop) as reader:
             versions, tables = database_contents.versions(reader), database_contents.tables(reader)
             made, snapshot = database_contents.collections(reader), database_contents.exported(reader)
-            began = _Dump(self._url, folder / DATA, snapshot, heard, should_stop, self._programs)
+            began = _Dump(self._url, folder / DATA, snapshot, on_line, should_stop, self._programs)
             try:
                 rows = database_contents.rows_of(reader, tables)
             finally:
@@ -164,14 +164,14 @@ class BackupService:
                 raise ConflictError("The database holds collections; --replace removes them.")
         done = 0
 
-        def heard(line: str) -> None:
+        def on_line(line: str) -> None:
             nonlocal done
             if "processing data for table" in line:
                 done += 1
                 progress("tables put back", min(done, len(manifest.rows)), len(manifest.rows))
 
         self._database.close()  # their sessions know types that are about to be made anew
-        database_dump.restore(self._url, source / DATA, on_line=heard, programs=self._programs)
+        database_dump.restore(self._url, source / DATA, on_line=on_line, programs=self._programs)
         with self._database.administer() as administrator:
             database_contents.analyse(administrator)
             row_counts = database_contents.rows_of(administrator, database_contents.tables(administrator))
@@ -242,7 +242,7 @@ class _Dump:
 
 
 def read(folder: Path) -> Manifest:
-    """What a backup says that it holds.
+    """Read the manifest of a backup.
 
     Raises:
         ConfigurationError: this is none, or one of another version.

@@ -46,7 +46,7 @@ REPLICA_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What was found of one thing; ``remedy`` is what to do, empty where nothing is."""
+    """Result of one check; ``remedy`` is what to do, empty where nothing is."""
 
     thing: str
     verdict: Verdict
@@ -229,11 +229,11 @@ class DoctorService:
             )
         late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0)
         if late > LATE_SECONDS:
-            yield CheckResult("backlog", "wrong", f"the oldest waits for {late:.0f} s", "more workers; engram jobs")
+            yield CheckResult("backlog", "wrong", f"the oldest waits for {late:.0f} s", "start more workers")
         else:
             yield CheckResult("backlog", "ok", f"{counts.pending} verdicts wait")
         if counts.parked:
-            yield CheckResult("parked", "warning", f"{counts.parked} verdicts", "engram parked, engram retry")
+            yield CheckResult("parked", "warning", f"{counts.parked} verdicts", "engram parked list")
 
     def _indexes(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
@@ -292,7 +292,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def _apart(server_time: float, before: float, after: float) -> float:
-    """How far a clock is from ours, at least, that was read between two readings of ours."""
+    """Return the least distance of a clock from ours, given our readings before and after."""
     return max(0.0, before - server_time, server_time - after)
 
 

@@ -22,7 +22,7 @@ LEAST_DISK_BYTES = 512 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What the process depends on.
+    """State of the servers and models that the process depends on.
 
     Attributes:
         status: "degraded" where it serves and learning is delayed, or will be: without Redis, without a worker,
@@ -87,7 +87,7 @@ class HealthService:
         free = None if self._embedded is None else shutil.disk_usage(self._embedded).free
         late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0) > LATE_SECONDS
         short = free is not None and free < LEAST_DISK_BYTES
-        replica = None if self._database.replica is None else self._database.replica.seen()
+        replica = None if self._database.replica is None else self._database.replica.last_position()
         fit = replica is None or replica.standing == "ok"
         return Readiness(
             status="degraded" if not workers or late or short or not fit else "ok",

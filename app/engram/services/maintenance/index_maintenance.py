@@ -25,7 +25,7 @@ Rows = Mapping[tuple[int, str], int]
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When an index is built anew: both must be reached.
+    """Thresholds for rebuilding an index; both must be reached.
 
     Attributes:
         dead_share: dead entries over all entries, in (0, 1).
@@ -38,7 +38,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class IndexHealth:
-    """What was found of one index, and what was done about it.
+    """Health of one index, and the action taken.
 
     Attributes:
         live: entries whose row is there.

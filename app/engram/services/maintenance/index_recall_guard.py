@@ -43,7 +43,7 @@ class RecallGuard:
         anew: bool,
         should_stop: Callable[[], bool],
     ) -> IndexRecall | None:
-        """What an index finds, measured if nothing is known that still holds.
+        """Measure the recall of an index, unless a measurement still holds.
 
         Where it finds too little, the breadth of search is doubled until it is enough; queries go by that from then
         on. Each time it is begun from the one that is configured.
@@ -116,7 +116,7 @@ class RecallGuard:
 def _count_matches(
     reader: Reader, collection: Collection, table: str, vectors: Sequence[Vector], exact: Sequence[Sequence[float]]
 ) -> int:
-    """How many of the exact nearest of each vector the collection's index finds."""
+    """Count the exact nearest of each vector that the collection's index finds."""
     return sum(
         index_recall.count_matches(nearest, index_recall.nearest(reader, collection, table, vector, exact=False))
         for vector, nearest in zip(vectors, exact, strict=True)

@@ -177,7 +177,7 @@ class ReembedService:
             for rows in self._without(collection, target, without):
                 vectors = list(self._encoder.embed_anew(target, [row.text for row in rows]))
                 ids = [row.id for row in rows]
-                with progress.of(table, len(rows)) as writer:
+                with progress.counted(table, len(rows)) as writer:
                     staged_embeddings.stage_rows(writer, collection.id, table, target, ids, vectors)
                 if work.should_stop():
                     return False
@@ -186,7 +186,7 @@ class ReembedService:
                 building = collections.by_id(reader, collection.id).key_building
             texts = [key_text(building, source.title, source.text, source.sentences) for source in sources]
             vectors = list(self._encoder.embed_anew(target, texts))
-            with progress.of("passage", len(sources)) as writer:
+            with progress.counted("passage", len(sources)) as writer:
                 staged_embeddings.stage_passages(writer, collection.id, target, building, sources, vectors)
             if work.should_stop():
                 return False
@@ -206,13 +206,13 @@ class ReembedService:
                 vectors.append(self._encoder.embed_anew(target, [text])[0])
                 if work.should_stop():
                     return False
-            with progress.of("text", len(texts)) as writer:
+            with progress.counted("text", len(texts)) as writer:
                 staged_embeddings.stage_texts(writer, collection.id, target, texts, vectors)
 
     def _without(
         self, collection: Collection, target: EncoderId, without: _UnembeddedRows[Row]
     ) -> Iterator[list[Row]]:
-        """What has no vector of the encoder, in batches that it takes at once."""
+        """Yield rows without a vector of the encoder, in batches of its size."""
         after = 0
         while True:
             with self._database.read() as reader:
@@ -293,7 +293,7 @@ class ReembedService:
 
 
 class _ReembedProgress:
-    """What a job says of how many vectors there are."""
+    """Progress of a job: counts of vectors."""
 
     def __init__(self, database: Database, work: Work, collection: Collection, target: EncoderId) -> None:
         self._database, self._work, self._collection = database, work, collection
@@ -302,7 +302,7 @@ class _ReembedProgress:
             self._done = staged_embeddings.count(reader, collection.id, target.fingerprint)
 
     @contextmanager
-    def of(self, stage: str, count: int) -> Iterator[Writer]:
+    def counted(self, stage: str, count: int) -> Iterator[Writer]:
         """A transaction that keeps so many more."""
         self._done += count
         with self._database.write() as writer:
@@ -319,12 +319,12 @@ def _target_encoder(job: Job) -> EncoderId:
 
 
 def target_of(encoder: EncoderId) -> dict[str, str]:
-    """As the job's result says it."""
+    """Return the encoder as the job's result has it."""
     return {"model": encoder.model, "fingerprint": encoder.fingerprint}
 
 
 def _chunks(read: Callable[[Any, int], list[Any]], after: Any = None) -> Iterator[list[Any]]:
-    """All that there is after ``after``, in pages."""
+    """Yield all rows after ``after``, in pages."""
     while ids := read(after, CHUNK):
         yield ids
         after = ids[-1]

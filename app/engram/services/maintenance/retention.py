@@ -30,24 +30,24 @@ class RetentionDays:
             Verdicts keep what they go by.
         jobs: jobs that ended, with the lines they rejected.
         keys: first answers of keyed writes other than feedback.
-        act_bodies: what was sent with administrative acts, and from where.
+        audit_bodies: what was sent with administrative acts, and from where.
     """
 
     queries: int
     jobs: int
     keys: int
-    act_bodies: int = 0
+    audit_bodies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """What a run removed: weeks of queries by their Mondays, and how many jobs, keys, sessions, bodies of acts."""
+    """Counts of a run: removed weeks of queries by their Mondays, jobs, keys, sessions, erased audit bodies."""
 
     weeks: list[date]
     jobs: int
     keys: int
     sessions: int = 0
-    act_bodies: int = 0
+    audit_bodies: int = 0
 
 
 class RetentionService:
@@ -83,7 +83,7 @@ class RetentionService:
                 self._delete(jobs.delete_ended, now, self._keep.jobs, should_stop),
                 self._delete(idempotency.delete_before, now, self._keep.keys, should_stop),
                 self._delete(sessions.delete_ended, now, self._keep.queries, should_stop),
-                self._delete(audit_log.strip, now, self._keep.act_bodies, should_stop),
+                self._delete(audit_log.strip, now, self._keep.audit_bodies, should_stop),
             )
         if retired != RetentionResult([], 0, 0):
             log.info(
@@ -92,7 +92,7 @@ class RetentionService:
                 jobs=retired.jobs,
                 keys=retired.keys,
                 sessions=retired.sessions,
-                act_bodies=retired.act_bodies,
+                audit_bodies=retired.audit_bodies,
             )
         return retired
 

@@ -1,4 +1,4 @@
-"""What metrics tell of the moment: the backlog, jobs, indexes, workers and pools, looked up when they are read."""
+"""Gauges looked up when metrics are read: backlog, jobs, indexes, workers and pools."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ class StateService:
         self._seen_at = -FRESH_SECONDS
 
     def metrics(self) -> Iterable[Metric]:
-        """What there is to tell; without Postgres that it is away, and what is known without it."""
+        """Return the present metrics; without Postgres, that it is away and what is known without it."""
         with self._lock:
             if time.monotonic() - self._seen_at >= FRESH_SECONDS:
                 self._seen = list(self._shared())
@@ -61,7 +61,7 @@ class StateService:
 
     def _stored(self) -> Iterable[Metric]:
         # Of all tenants, whoever asks: what is seen is told to others as well.
-        with tenancy.of(None), self._database.snapshot() as reader:
+        with tenancy.unrestricted(), self._database.snapshot() as reader:
             waiting, counts = backlog(reader), gauge_queries.counts(reader)
             jobs, indexes = gauge_queries.open_jobs(reader), gauge_queries.vector_indexes(reader)
         seconds = {"verdicts": waiting.verdict_seconds or 0.0, "jobs": waiting.job_seconds or 0.0}

@@ -1,4 +1,4 @@
-"""Which passages' keys a verdict's expansions may enter: correctness gate, attribution, progress (ERM, 4.1-4.3)."""
+"""Attribution of a verdict's expansions to passage keys: correctness gate, credit, progress (ERM, 4.1-4.3)."""
 
 import hashlib
 from collections import Counter
@@ -182,7 +182,7 @@ class Attribution:
         carried: Sequence[_Carried],
         targets: Mapping[int, Mapping[int, int]],
     ) -> tuple[list[ExpansionEvidence], list[Credit]]:
-        """What each event amounts to: all are validated, all that they credit is locked, all units are stored."""
+        """Compute each event's evidence, with validated units stored and credited passages locked."""
         supported = _supported(writer, collection_id, [one.event for one in carried], targets)
         retrieved = self._retrieved(writer, collections.by_id(writer, collection_id), carried, supported)
         validated = {
@@ -235,7 +235,7 @@ class Attribution:
         return nothing | {one.event.id: ids for one, ids in zip(queries, nearest, strict=True)}
 
     def _depth(self, event: PendingEvent, supported: Sequence[int]) -> int:
-        """How many passages of the expanded query the event needs to know."""
+        """Return how many passages of the expanded query the event needs."""
         credits_retrieved = 0 if PROFILES[event.profile].credits_supported else RETRIEVED
         return max(self._learning.gate_top_k if self._by_rule(event, supported) else 0, credits_retrieved)
 
@@ -298,7 +298,7 @@ class Attribution:
         key_evidence_log.set_methods(writer, collection_id, methods, [unit for unit in units if unit not in first])
 
     def count_batches(self, reader: Reader, collection_id: int) -> EvolutionProgress:
-        """How far the collection's batches have come, counted anew over what waits."""
+        """Count the progress of the collection's batches anew over the pending events."""
         state = EvolutionProgress(0, 0.0, 0.0, 0, 0, None)
         for gain in key_evidence_log.waiting_gains(reader, collection_id):
             state = advance(state, gain, self._learning)

@@ -1,4 +1,4 @@
-"""What passage keys are made of: credits of expansion units, and the evolved keys that the best compose."""
+"""Composition of passage keys: credits of expansion units, and the evolved keys of the best."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -13,7 +13,7 @@ from engram.storage.passage_keys.key_credits import Credit, CreditPair, ScoredUn
 
 
 def credits(pairs: Sequence[CreditPair], bases: Mapping[int, Vector], units: Mapping[int, Vector]) -> list[Credit]:
-    """What these pairs, by event, passage and unit, are credited by base keys (d,) and units (d,)."""
+    """Compute the credits of these pairs, by event, passage and unit, from base keys (d,) and units (d,)."""
     credit_rows = []
     for (event, passage), group in groupby(pairs, key=lambda pair: (pair.event_id, pair.passage_id)):
         those = list(group)

@@ -24,7 +24,7 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class KeyStanding:
-    """Where a collection's keys stand: the serving generation, 0 for base keys, and what waits for the next."""
+    """Standing of a collection's keys: the serving generation, 0 for base keys, and the pending events."""
 
     collection: str
     generation: int
@@ -103,7 +103,7 @@ class EvolveService:
         return self.standing(scope)
 
     def standing(self, scope: Scope) -> KeyStanding:
-        """Where the collection's keys stand.
+        """Return the standing of the collection's keys.
 
         Raises:
             NotFoundError: it was deleted meanwhile.

@@ -163,7 +163,7 @@ def _building(job: Job) -> KeyBuilding:
 
 
 def _fitting(sources: Sequence[KeySource]) -> Sequence[KeySource]:
-    """Those of the passages that go into one batch."""
+    """Return the leading passages that fit into one batch."""
     return sources[: fitting((len(source.text) for source in sources), BATCH_CHARACTERS)]
 
 

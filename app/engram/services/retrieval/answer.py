@@ -1,4 +1,4 @@
-"""What a query is answered; an episode remembers it."""
+"""Answer of a query; an episode stores it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.answer_trace import EntityAnswer, Trace
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason, Walk
-from engram.services.retrieval.query import Memory, Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Memory, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PassageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Where the time went, in milliseconds."""
+    """Durations by stage, in milliseconds."""
 
     analyse_ms: float
     embed_ms: float
@@ -63,7 +63,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query is answered.
+    """Answer of a query.
 
     ``enough`` is the probability that the first five passages hold all the evidence; None where features do not
     rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk
@@ -79,14 +79,14 @@ class Answer:
     profile: ProfileName
     strategy: Strategy
     expanded: bool
-    sufficiency: Sufficiency
+    stop_rule: HopStopRule
     hops: int
     stop_reason: StopReason
     passages: list[PassageAnswer]
     timings: Timings
     arm: str | None = None
     shadow: bool = False
-    enough: float | None = None
+    sufficiency: float | None = None
     insufficient: bool = False
     entities: list[EntityAnswer] | None = None
     trace: Trace | None = None

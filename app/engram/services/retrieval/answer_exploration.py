@@ -21,7 +21,7 @@ DEPTH = 50
 
 @dataclass(frozen=True, slots=True)
 class ExploredAnswer:
-    """What an answer shows.
+    """Passages that an answer shows.
 
     Attributes:
         best: passage and score, in order.
@@ -37,7 +37,7 @@ class ExploredAnswer:
     withheld: bool = False
     duplicates: frozenset[int] = frozenset()
 
-    def shown(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
+    def with_exploration(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
         """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
         nearest = self.passages.get(passage)
         if nearest is None:
@@ -64,25 +64,25 @@ class ExploredAnswer:
     def recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
         """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
         candidates = ranking.candidates
-        kept = np.arange(len(candidates)) < RECORDED
-        kept |= np.isin(candidates, list(self.passages))
-        kept &= ~np.isin(candidates, list(self.displaced))
-        return np.flatnonzero(kept)
+        is_recorded = np.arange(len(candidates)) < RECORDED
+        is_recorded |= np.isin(candidates, list(self.passages))
+        is_recorded &= ~np.isin(candidates, list(self.displaced))
+        return np.flatnonzero(is_recorded)
 
 
 def depth(plan: QueryPlan) -> int:
-    """How many passages a plain search has to find: those wanted, and those to draw from if the query explores."""
+    """Count the passages a plain search must find: those to show, and those to draw from if the query explores."""
     return plan.query.top_k + (0 if plan.served.exploring is None else DEPTH)
 
 
 def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> ExploredAnswer:
-    """What the query shows of its ranking: the best, unless it explores and there is something to explore.
+    """Select the passages to show: the best, unless the query explores and there is a candidate for it.
 
     Nothing if the query wants an answer that is enough and it is too likely not.
     """
     exploring, focus = plan.served.exploring, plan.focus
     duplicates = frozenset(ranking.standing)
-    least, enough = plan.query.min_sufficiency, ranking.enough
+    least, enough = plan.query.min_sufficiency, ranking.sufficiency
     if least is not None and enough is not None and enough.probability < least:
         return ExploredAnswer([], withheld=True, duplicates=duplicates)
     if exploring is None:
@@ -97,6 +97,6 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
     ids = [passage for passage, _ in drawn]
     nearest = exploration_candidates.nearest_sentences(reader, focus.collection.id, focus.vector, ids)
     drawn = [(passage, score) for passage, score in drawn if passage in nearest]
-    kept = len(ranking.best) - len(drawn)
-    displaced = frozenset(passage for passage, _ in ranking.best[kept:])
-    return ExploredAnswer([*ranking.best[:kept], *drawn], nearest, displaced, duplicates=duplicates)
+    kept_count = len(ranking.best) - len(drawn)
+    displaced = frozenset(passage for passage, _ in ranking.best[kept_count:])
+    return ExploredAnswer([*ranking.best[:kept_count], *drawn], nearest, displaced, duplicates=duplicates)

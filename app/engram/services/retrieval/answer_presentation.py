@@ -1,4 +1,4 @@
-"""What a query came upon, as the answer and its trace show it."""
+"""Presentation of a retrieval result as an answer and a trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from engram.core.ranking import propagation, sufficiency
 from engram.core.ranking.profiles import Policy
 from engram.services.retrieval import hop_loop
 from engram.services.retrieval.answer import Answer, DuplicateAnswer, PassageAnswer, SentenceAnswer, Timings
-from engram.services.retrieval.answer_sufficiency import Enough
+from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate
 from engram.services.retrieval.answer_trace import (
-    EnoughTrace,
     FeatureTrace,
     HopTrace,
     RecallTrace,
     SentenceTrace,
+    SufficiencyTrace,
     Trace,
 )
 from engram.services.retrieval.graph_walk import Walk, WalkHop
@@ -22,12 +22,12 @@ from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
 
-def answer(found: RetrievalResult) -> Answer:
-    """What the query is answered, without what it did not ask for."""
-    plan, walk = found.plan, found.walk
+def answer(result: RetrievalResult) -> Answer:
+    """Make the answer, without parts that were not asked for."""
+    plan, walk = result.plan, result.walk
     supporting = _supporting(walk)
-    duplicates = _duplicates(found)
-    similarities = dict(found.ranking.ordered) if plan.served.strategy == "dense" else found.ranking.similarities
+    duplicates = _duplicates(result)
+    similarities = dict(result.ranking.ordered) if plan.served.strategy == "dense" else result.ranking.similarities
     return Answer(
         query_id=plan.served.query_id,
         collection=plan.collection.name,
@@ -36,74 +36,74 @@ def answer(found: RetrievalResult) -> Answer:
         profile=plan.profile.name,
         strategy=plan.served.strategy,
         expanded=bool(plan.query.expansions),
-        sufficiency=plan.sufficiency,
+        stop_rule=plan.stop_rule,
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
-            found.explored.shown(
+            result.explored.with_exploration(
                 passage,
                 _passage(
-                    found.passages[passage],
+                    result.passages[passage],
                     score,
                     supporting,
-                    found.sentences.get(passage),
+                    result.sentences.get(passage),
                     duplicates.get(passage, []),
                     similarities.get(passage),
                 ),
             )
-            for passage, score in found.explored.best
-            if passage in found.passages
+            for passage, score in result.explored.best
+            if passage in result.passages
         ],
         arm=plan.served.arm,
         shadow=plan.served.shadow,
-        enough=None if found.ranking.enough is None else found.ranking.enough.probability,
-        insufficient=found.explored.withheld,
-        timings=timings(found),
+        sufficiency=None if result.ranking.sufficiency is None else result.ranking.sufficiency.probability,
+        insufficient=result.explored.withheld,
+        timings=timings(result),
         warnings=plan.warnings,
-        rest=hop_loop.rest(plan, walk) if walk.hops else None,
-        alone=found.ranking.teaches and not found.explored.passages,
+        rest=hop_loop.remaining_walk(plan, walk) if walk.hops else None,
+        alone=result.ranking.teaches and not result.explored.passages,
         collapse_duplicates=plan.collapses,
     )
 
 
-def _duplicates(found: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
+def _duplicates(result: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
     """Passage -> those that it stands for, in id order."""
     held: dict[int, list[DuplicateAnswer]] = {}
-    for duplicate, passage in sorted(found.ranking.standing.items()):
-        if duplicate in found.passages:
-            stored = found.passages[duplicate]
+    for duplicate, passage in sorted(result.ranking.standing.items()):
+        if duplicate in result.passages:
+            stored = result.passages[duplicate]
             held.setdefault(passage, []).append(DuplicateAnswer(stored.external_id, stored.title, stored.metadata))
     return held
 
 
-def timings(found: RetrievalResult) -> Timings:
-    """Where the time went."""
-    plan = found.plan
-    total = plan.analyse_ms + plan.embed_ms + found.search_ms
-    return Timings(plan.analyse_ms, plan.embed_ms, found.search_ms, round(total, 3))
+def timings(result: RetrievalResult) -> Timings:
+    """Make the durations."""
+    plan = result.plan
+    total = plan.analyse_ms + plan.embed_ms + result.search_ms
+    return Timings(plan.analyse_ms, plan.embed_ms, result.search_ms, round(total, 3))
 
 
-def trace(found: RetrievalResult) -> Trace:
-    """How an answer came about."""
-    walk = found.walk
+def trace(result: RetrievalResult) -> Trace:
+    """Make the trace of an answer."""
+    walk = result.walk
     return Trace(
-        found.plan.constraint,
-        list(found.entities),
+        result.plan.constraint,
+        list(result.entities),
         _recall_trace(walk),
-        _hop_traces(walk, found.plan.focus.policy),
-        enough=None if found.ranking.enough is None else _enough_trace(found.ranking.enough),
-        collapsed=len(found.ranking.standing) if found.plan.collapses else None,
+        _hop_traces(walk, result.plan.focus.policy),
+        sufficiency=None if result.ranking.sufficiency is None else _sufficiency_trace(result.ranking.sufficiency),
+        collapsed=len(result.ranking.standing) if result.plan.collapses else None,
     )
 
 
-def _enough_trace(told: Enough) -> EnoughTrace:
-    seen = zip(sufficiency.FEATURES, told.features.tolist(), told.weights.tolist(), strict=False)
-    return EnoughTrace(
-        told.probability,
-        told.model,
-        told.vouched,
-        {name: FeatureTrace(value, weight) for name, value, weight in seen},
-        told.events,
+def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
+    weighted = zip(sufficiency.FEATURES, estimate.features.tolist(), estimate.weights.tolist(), strict=False)
+    return SufficiencyTrace(
+        estimate.probability,
+        estimate.model,
+        estimate.vouched,
+        {name: FeatureTrace(value, weight) for name, value, weight in weighted},
+        estimate.events,
     )
 
 
@@ -139,9 +139,9 @@ def _passage(
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
-        shown = [(e.sentence_id, e.position, e.text) for e in supporting.of_passage.get(stored.id, ())]
+        passage_sentences = [(e.sentence_id, e.position, e.text) for e in supporting.of_passage.get(stored.id, ())]
     else:
-        shown = [(sentence.id, sentence.position, sentence.text) for sentence in sentences]
+        passage_sentences = [(sentence.id, sentence.position, sentence.text) for sentence in sentences]
     return PassageAnswer(
         stored.external_id,
         stored.title,
@@ -152,7 +152,7 @@ def _passage(
             SentenceAnswer(
                 identity, position, text, supporting.best.get(identity), list(supporting.hops.get(identity, ()))
             )
-            for identity, position, text in sorted(shown, key=lambda row: row[1])
+            for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
         ],
         duplicates=duplicates,
         similarity=similarity,

@@ -1,4 +1,4 @@
-"""How an answer came about, as it is shown and stored, with what verdicts did to it where that was asked for."""
+"""Trace of an answer as it is shown and stored, with the influence of verdicts where asked for."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -40,7 +40,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class SentenceInfluence(Cause):
-    """What one verdict did to a selected sentence: each number as it is, less what it were without the verdict.
+    """Influence of one verdict on a selected sentence: each number less its value without the verdict.
 
     Attributes:
         score: of the sentence in its hop, by what the verdict did to the memories of all that the hop reached.
@@ -88,7 +88,7 @@ class HopTrace:
 
 @dataclass(frozen=True, slots=True)
 class PassageInfluence(Cause):
-    """What one verdict did to a passage's score: as it is, less what it were without the verdict.
+    """Influence of one verdict on a passage's score: the score less its value without the verdict.
 
     What leads from hop to hop is left as it was. Evolved keys are told apart: see ``KeyTrace``.
 
@@ -178,14 +178,14 @@ class PassageTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class EnoughInfluence(Cause):
-    """What one verdict did to the model's probability: as it is, less what it were without the verdict."""
+class SufficiencyInfluence(Cause):
+    """Influence of one verdict on the model's probability: its value less that without the verdict."""
 
     probability: float
 
 
 @dataclass(frozen=True, slots=True)
-class EnoughTrace:
+class SufficiencyTrace:
     """Why an answer is believed to be enough with its probability.
 
     Attributes:
@@ -202,13 +202,13 @@ class EnoughTrace:
     vouched: float
     features: dict[str, FeatureTrace]
     events: int
-    influences: list[EnoughInfluence] = field(default_factory=list)
+    influences: list[SufficiencyInfluence] = field(default_factory=list)
     influences_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How an answer came about.
+    """Trace of an answer.
 
     ``passages`` is None where the query did not ask for a trace, ``enough`` where features do not rank.
     ``collapsed`` counts the candidates that are left out as duplicates; None where none would be.
@@ -219,5 +219,5 @@ class Trace:
     recalled: list[RecallTrace]
     hops: list[HopTrace]
     passages: list[PassageTrace] | None = None
-    enough: EnoughTrace | None = None
+    sufficiency: SufficiencyTrace | None = None
     collapsed: int | None = None

@@ -25,9 +25,9 @@ def stand_ins(reader: Reader, plan: QueryPlan, ordered: Sequence[int]) -> dict[i
         return {}
     size = max(LEADING, 2 * plan.query.top_k)
     while True:
-        found = _among(reader, plan.collection.id, ordered[:size])
-        if size >= len(ordered) or size - len(found) >= plan.query.top_k + SPARE:
-            return found
+        representatives = _among(reader, plan.collection.id, ordered[:size])
+        if size >= len(ordered) or size - len(representatives) >= plan.query.top_k + SPARE:
+            return representatives
         size *= 2
 
 

@@ -27,7 +27,7 @@ from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 @dataclass(frozen=True, slots=True)
 class ComplementarityResult:
-    """What comes of a second look.
+    """Result of complementarity reranking.
 
     Attributes:
         pool: that the first ranking gives; None where it has no member.
@@ -42,7 +42,7 @@ def look_again(
     reader: Reader,
     plan: QueryPlan,
     walk: Walk,
-    found: CandidatePassages,
+    candidates: CandidatePassages,
     titles: Sequence[Sequence[str]],
     scores: Floats,
     believed: Sequence[PriorIdentity],
@@ -54,42 +54,42 @@ def look_again(
         scores: of the first look, (n,).
         believed: of what models verdicts taught; none if what they taught is not to be read.
     """
-    if not len(found.ids):
+    if not len(candidates.ids):
         return ComplementarityResult(
             None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
         )
-    best = found.ids[members(found.ids, scores)].tolist()
-    asked = list(walk.hops[0].start.activation) if walk.hops else []
-    looked = complementarity_links.look(
+    best = candidates.ids[members(candidates.ids, scores)].tolist()
+    start_entities = list(walk.hops[0].start.activation) if walk.hops else []
+    links = complementarity_links.look(
         reader,
         plan.focus,
         best,
-        found.ids,
-        asked,
+        candidates.ids,
+        start_entities,
         plan.limits.hub_limit,
         carried=learned_weights.of_all(believed) if believed else None,
     )
-    learned = learned_weights.gathered(looked.aside, believed)
-    if not looked.members:
+    learned = learned_weights.gathered(links.aside, believed)
+    if not links.members:
         return ComplementarityResult(None, learned)
-    made = pool(
-        np.searchsorted(found.ids, looked.members),
-        _named(looked, titles, asked),
-        SharedWords(found.words.weight, found.words.said),
-        GapSimilarities(keys=found.similarity, sentences=looked.similarities, across=looked.across),
+    candidate_pool = pool(
+        np.searchsorted(candidates.ids, links.members),
+        _named(links, titles, start_entities),
+        SharedWords(candidates.words.weight, candidates.words.said),
+        GapSimilarities(keys=candidates.similarity, sentences=links.similarities, across=links.across),
     )
-    return ComplementarityResult(made, learned)
+    return ComplementarityResult(candidate_pool, learned)
 
 
-def _named(looked: PoolLinks, titles: Sequence[Sequence[str]], asked: Sequence[int]) -> NamedEntities:
-    ids = np.array(list(looked.entities), dtype=np.int64)
+def _named(links: PoolLinks, titles: Sequence[Sequence[str]], start_entities: Sequence[int]) -> NamedEntities:
+    ids = np.array(list(links.entities), dtype=np.int64)
     order = np.argsort(ids)
     named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
-    named[looked.naming[:, 0], order[np.searchsorted(ids[order], looked.naming[:, 1])]] = True
-    called = {known.name: at for at, known in enumerate(looked.entities.values())}
+    named[links.naming[:, 0], order[np.searchsorted(ids[order], links.naming[:, 1])]] = True
+    called = {known.name: at for at, known in enumerate(links.entities.values())}
     for row, names in enumerate(titles):
         for name in names:
             if name in called:
                 titled[row, called[name]] = True
-    passages = np.array([max(known.passages, 1) for known in looked.entities.values()], dtype=np.float64)
-    return NamedEntities(1.0 / np.log2(1.0 + passages), np.isin(ids, asked), named, titled)
+    passages = np.array([max(known.passages, 1) for known in links.entities.values()], dtype=np.float64)
+    return NamedEntities(1.0 / np.log2(1.0 + passages), np.isin(ids, start_entities), named, titled)

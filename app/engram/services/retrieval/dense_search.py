@@ -28,5 +28,5 @@ class DenseService:
             current_vectors.same_space(reader, scope.collection)
             focus = Focus(scope.collection, vector)
             nearest = passages_by_key.nearest_passages(reader, focus, limit, EXACT)
-            found = passages.by_id(reader, scope.collection.id, nearest)
-        return [(found[key].external_id, near.similarity) for key, near in nearest.items() if key in found]
+            stored = passages.by_id(reader, scope.collection.id, nearest)
+        return [(stored[key].external_id, near.similarity) for key, near in nearest.items() if key in stored]

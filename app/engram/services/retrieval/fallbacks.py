@@ -1,4 +1,4 @@
-"""What an answer had to do without, and says."""
+"""Warnings about parts that an answer had to do without."""
 
 from dataclasses import dataclass
 from typing import Literal

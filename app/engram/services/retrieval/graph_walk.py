@@ -30,7 +30,7 @@ class Frontier:
 
 @dataclass(frozen=True, slots=True)
 class WalkHop:
-    """What one round reached and what it selected of it.
+    """Candidates of one hop, and the selected ones.
 
     Attributes:
         start: what it started from.
@@ -55,11 +55,11 @@ class WalkHop:
     published: PoolVerdict | None = None
 
     def position(self, sentence: int) -> int:
-        """Where in ``candidates`` and ``scores`` one of them stands."""
+        """Return the position of a sentence in ``candidates`` and ``scores``."""
         return int(np.searchsorted(self.candidates.sentence_ids, sentence))
 
     def score(self, sentence: int) -> float:
-        """What one of the candidates scored."""
+        """Return the score of a candidate."""
         return float(self.scores[self.position(sentence)])
 
 
@@ -183,14 +183,14 @@ def _loaded_hop(stored: Mapping[str, Any]) -> WalkHop:
     }
     candidates = Candidates(**columns)
     scores = np.array(stored["scores"], dtype=np.float64)
-    found = [SelectedSentence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
+    selected = [SelectedSentence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
     return WalkHop(
         start=_loaded_frontier(stored["start"]),
         candidates=candidates,
         scores=scores,
         order=propagation.strongest(scores, candidates.sentence_ids, len(candidates)),
         selected=stored["selected"],
-        evidence={evidence.sentence_id: evidence for evidence in found},
+        evidence={evidence.sentence_id: evidence for evidence in selected},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
         published=None if (said := stored.get("published")) is None else PoolVerdict(**said),

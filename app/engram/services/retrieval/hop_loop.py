@@ -32,14 +32,14 @@ def recalls(plan: QueryPlan) -> bool:
 
 
 def opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
-    """What a walk begins with that starts from the question's names."""
+    """Read the opening of a walk from the question's names."""
     return openings.read(
         reader,
         plan.focus,
         list(plan.mentions),
         plan.limits,
         plan.profile.sentences_per_hop,
-        recall=(plan.recall_gate, RECALL_QUESTIONS) if recalls(plan) else None,
+        recall=(plan.question_memory_threshold, RECALL_QUESTIONS) if recalls(plan) else None,
         near=NEAR_PASSAGES if _hubs_near(plan) else None,
     )
 
@@ -67,21 +67,21 @@ def begin(
     recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = question_supports.recall(
-            reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS
+            reader, plan.focus, list(start.activation), plan.question_memory_threshold, RECALL_QUESTIONS
         )
     if not plan.focus.policy.gated:
         recalled = [
             replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
             for past in recalled
         ]
-    priors, vouched = heard(recalled, plan.recall_gate)
+    priors, vouched = question_memory_priors(recalled, plan.question_memory_threshold)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
     reached = None if joining else walk.reached
     return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched, reached=reached)
 
 
-def rest(plan: QueryPlan, walk: Walk) -> Walk:
-    """What another question goes on from: where the walk would have gone, without the hops that it made.
+def remaining_walk(plan: QueryPlan, walk: Walk) -> Walk:
+    """Return the frontier of the walk without its hops, for another question to resume.
 
     Ids and numbers alone: names are read again where it is resumed, so that it holds nothing of a passage that is
     deleted meanwhile.
@@ -121,7 +121,7 @@ def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     """Go on until the walk stops; or, where others say whether it may, until they have to be asked."""
     while walk.stop_reason is None:
         walk = _step(reader, plan, walk)
-        if plan.sufficiency in ("learned", "published", "llm"):
+        if plan.stop_rule in ("learned", "published", "llm"):
             break
     return walk
 
@@ -164,7 +164,7 @@ def _step(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop), reached=None)
     if len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
-    if plan.sufficiency == "coverage" and _is_covered(hop, walk):
+    if plan.stop_rule == "coverage" and _is_covered(hop, walk):
         return replace(walk, stop_reason="sufficient")
     return walk
 
@@ -193,7 +193,7 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
     ]
     evidence, counts = _read(reader, plan, reached, selected)
     covered = None
-    if plan.sufficiency == "coverage":
+    if plan.stop_rule == "coverage":
         texts = [found.text for found in (walk.evidence | evidence).values()]
         covered = coverage.coverage(plan.query.text, texts)
     selected = [sentence for sentence in selected if sentence in evidence]
@@ -218,7 +218,7 @@ def _read(
 
 
 def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
-    """What the last hop leads to (Eq. 9); a recalled sentence counts with its prior."""
+    """Return the frontier after the last hop (GAM-RAG, Eq. 9); a recalled sentence counts with its prior."""
     hop, profile = walk.hops[-1], plan.profile
     scores = {
         sentence: hop.score(sentence) + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
@@ -235,8 +235,8 @@ def _onward(plan: QueryPlan, walk: Walk) -> Frontier:
     return Frontier(activation, {entity: names[entity] for entity in activation})
 
 
-def heard(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:
-    """What past questions' supports make of sentences: the strongest priors, and the strongest that vouches.
+def question_memory_priors(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:
+    """Return the strongest prior of each recalled sentence, and the strongest voucher.
 
     A prior vouches for a question's evidence if the verdict behind it claimed to name all of it.
     """

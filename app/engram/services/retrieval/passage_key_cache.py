@@ -21,7 +21,7 @@ Known = Callable[[int], Sequence[int] | None]
 
 
 def unknown(count: int) -> None:
-    """Of a process that knows none, whatever the ``count``."""
+    """Return nothing, for a process without cached keys, whatever the ``count``."""
 
 
 LEAST_PASSAGES = 1_000
@@ -36,7 +36,7 @@ REMEMBERED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _CachedKeys:
-    """What is known of one collection's keys.
+    """Cached keys of one collection.
 
     Attributes:
         version: of these keys.
@@ -51,7 +51,7 @@ class _CachedKeys:
 
     @property
     def bytes(self) -> int:
-        """What they take."""
+        """Size of the keys."""
         return 0 if self.ids is None or self.keys is None else self.ids.nbytes + self.keys.nbytes
 
 
@@ -73,11 +73,11 @@ class PassageKeyCache:
 
     @property
     def bytes(self) -> int:
-        """What is kept now."""
+        """Size of the cache."""
         return self._size
 
     def known(self, reader: Reader, focus: Focus, now: Current | None) -> Known:
-        """What is nearest to the question on this snapshot, as far as this process knows it.
+        """Return the cached keys nearest to the question on this snapshot.
 
         Args:
             now: the vectors that the snapshot has.
@@ -85,11 +85,11 @@ class PassageKeyCache:
 
         @cache  # a walk that may end after each hop is ranked after each
         def nearest(count: int) -> Sequence[int] | None:
-            kept = None if now is None or not self._serves(focus) else self._asked(reader, focus, now)
-            if kept is None or kept.ids is None or kept.keys is None:
+            cached = None if now is None or not self._serves(focus) else self._cached(reader, focus, now)
+            if cached is None or cached.ids is None or cached.keys is None:
                 return None
             vector = focus.vector if focus.key_vector is None else focus.key_vector
-            found: list[int] = kept.ids[exact_search.nearest(kept.keys, vector, count)].tolist()
+            found: list[int] = cached.ids[exact_search.nearest(cached.keys, vector, count)].tolist()
             return found
 
         return nearest
@@ -101,8 +101,8 @@ class PassageKeyCache:
         searched = "passage" not in collection.indexed and collection.passage_count >= LEAST_PASSAGES
         return searched and not focus.is_narrowed and size <= min(self._most, MOST_BYTES)
 
-    def _asked(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
-        """What is kept of this version, read now if it was asked for often enough."""
+    def _cached(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
+        """Return the cached keys of this version, read now if they were asked for often enough."""
         cache_key = focus.collection.id, focus.evolved
         version = now.base_keys, now.evolved_keys if focus.evolved else None
         with self._lock:

@@ -15,7 +15,7 @@ from engram.core.ranking.question_memory import lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.retrieval.answer_sufficiency import Enough, enough
+from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, enough
 from engram.services.retrieval.collapse import SPARE, stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
@@ -51,7 +51,7 @@ class PassageRanking:
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         weight_events: verdicts in the weights that it was ranked by.
-        enough: whether it is, before recall; None where features do not rank.
+        sufficiency: whether it is, before recall; None where features do not rank.
         standing: passage that is left out -> the one with nearly its text that stands for it.
     """
 
@@ -64,7 +64,7 @@ class PassageRanking:
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
     weight_events: int = 0
-    enough: Enough | None = None
+    sufficiency: SufficiencyEstimate | None = None
     standing: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -183,7 +183,7 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
     first_places = order[: sufficiency.FIRST]
     words = replace(found.words, score=found.words.score[first_places], said=found.words.said[first_places])
     pool = None if look.pool is None else look.pool.ordered(order)
-    judged = enough(plan, walk, values[order], features[order], words, pool, *believed[prior.of_enough])
+    judged = enough(plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency])
     scores = dict(zip(found.ids.tolist(), values.tolist(), strict=True))
     reach = float(np.ptp(values)) if len(values) else 0.0
     for sentence, lift in lifts(walk.priors).items():
@@ -202,7 +202,7 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
         weight_events=events,
-        enough=judged,
+        sufficiency=judged,
         standing=standing,
     )
 
@@ -233,7 +233,7 @@ def _distinct(
 
 
 def _candidates(reader: Reader, plan: QueryPlan, walk: Walk, known: Known, limit: int) -> CandidatePassages:
-    """What the walk reached and what either key is near to, ``limit`` passages by each."""
+    """Collect the candidates: those the walk reached, and ``limit`` nearest by each key."""
     touched = {found.passage_id for found in walk.evidence.values()}
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
@@ -259,7 +259,7 @@ def _first_look(
     titles: Sequence[Sequence[str]],
     standing: Mapping[int, int] | None = None,
 ) -> NDArray[np.float64]:
-    """What each candidate is by itself, (n, len(FIRST_LOOK)); ``standing`` as of ``PassageRanking``."""
+    """Compute the features of each candidate by itself, (n, len(FIRST_LOOK))."""
     length = max(sum(plan.terms.values()), 1)
     ids = candidates.ids.tolist()
     called: dict[str, list[int]] = {}
@@ -278,7 +278,7 @@ def _first_look(
 def _believed(
     prior: RankingPrior, learned: Mapping[PriorIdentity, LearnedWeights]
 ) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
-    """Of each belief the mean weights, (k,), and the verdicts in them."""
+    """Return for each belief the mean weights, (k,), and the number of verdicts in them."""
     return {
         of: (ranking_weights.posterior(began, learned[of].evidence).mean, learned[of].events)
         if of in learned
@@ -294,7 +294,7 @@ def _bonuses(hop: WalkHop, most: int) -> dict[int, float]:
 
 
 def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]]) -> HopReach:
-    """What a hop reached, and the passages titled after the entities it started from.
+    """Return a hop's result with passages titled after the entities it started from.
 
     Args:
         called: normalised name -> the passages titled after it.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.core.planning.feedback_stop import AT_LEAST, PoolVerdict, named, told
+from engram.core.planning.feedback_stop import AT_LEAST, PoolVerdict, classify_pool, named
 from engram.providers.language import Language
 from engram.providers.stop_weights import COSINE, Relevance, StopWeights
 from engram.services.auth.encoder import Encoder
@@ -45,25 +45,25 @@ class PoolClassifier:
         """Whether a model reads the pool; else all that it goes by of a walk is there once a hop is made."""
         return self._relevance is not None
 
-    def told(
+    def classify(
         self, collection: Collection, question: str, pool: Sequence[str], cosine: float | None = None
     ) -> PoolVerdict:
-        """What the classifier says of a pool; an empty one has a relevance of 0.
+        """Classify a pool; an empty one has relevance 0.
 
         Args:
             cosine: of the sentence that is most about the question, where that is known.
         """
         names = self._language.analyse_question(question).entities
         about = self._about(collection, question, pool) if cosine is None else cosine
-        return told(named(names, pool), about, self._network)
+        return classify_pool(named(names, pool), about, self._network)
 
     def embedded(self, collection: Collection, question: str) -> NDArray[np.float32]:
         """The question's vector, (d,), which a pool's cosines are with."""
         vector: NDArray[np.float32] = self._encoder.embed(collection, [question])[0]
         return vector
 
-    def told_of(self, plan: QueryPlan, walk: Walk) -> PoolVerdict:
-        """The same of all that a walk has selected so far.
+    def classify_walk(self, plan: QueryPlan, walk: Walk) -> PoolVerdict:
+        """Classify all that a walk has selected so far.
 
         Its cosines are those that its hops compared: nothing is embedded again.
         """
@@ -77,10 +77,10 @@ class PoolClassifier:
                 for sentence in hop.selected
             ]
             relevance = max(cosines, default=0.0)
-        return told(named(list(plan.mentions.values()), pool), relevance, self._network)
+        return classify_pool(named(list(plan.mentions.values()), pool), relevance, self._network)
 
     def _about(self, collection: Collection, question: str, pool: Sequence[str]) -> float:
-        """Of the sentence that is most about the question; how to sum up those of a pool the paper does not say.
+        """Return the relevance of the most relevant sentence; the paper does not say how to combine several.
 
         Over pools of 86 development questions of MuSiQue the most tells them apart with an AUC of .72, the mean of
         the three best with .62, that of all with .50.

@@ -1,4 +1,4 @@
-"""What is asked."""
+"""Query and its options."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from engram.services.retrieval.graph_walk import Walk
 
 Memory = Literal["off", "read"]
 Strategy = Literal["graph", "dense", "lexical", "hybrid"]
-Sufficiency = Literal["none", "coverage", "learned", "published", "llm"]
+HopStopRule = Literal["none", "coverage", "learned", "published", "llm"]
 Include = Literal["sentences", "entities", "trace"]
 
 
@@ -36,7 +36,7 @@ class Query:
         memory: whether learned state is read.
         profile: the published constants, where there are any, or ours.
         strategy: walk the graph, or rank passages by their keys alone: dense, lexical, or both fused.
-        sufficiency: what may end the hops early; None for the profile's own.
+        stop_rule: what may end the hops early; None for the profile's own.
         min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages.
         metadata: only passages whose metadata contain this.
         conditions: only passages whose metadata meet this.
@@ -60,7 +60,7 @@ class Query:
     memory: Memory = "read"
     profile: ProfileName = "default"
     strategy: Strategy = "graph"
-    sufficiency: Sufficiency | None = None
+    stop_rule: HopStopRule | None = None
     min_sufficiency: float | None = None
     metadata: Mapping[str, Any] | None = None
     conditions: Condition | None = None

@@ -87,7 +87,7 @@ class ExpandService:
         return self._llm
 
     def _feedback(self, collection: Collection, question: str, limit: int) -> list[str]:
-        """What the passages say that words and meaning of the question find first, best first.
+        """Return texts of the passages nearest to the question by words and meaning, best first.
 
         Nothing learned has a say: an expansion may become part of a passage's key, and then would breed its like.
         """

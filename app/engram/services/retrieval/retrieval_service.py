@@ -31,7 +31,7 @@ from engram.telemetry.stages import stage
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """What a query came upon.
+    """Result of a query's retrieval.
 
     Attributes:
         entities: that its mentions were aligned to.
@@ -89,7 +89,7 @@ class RetrieveService:
         self._llm = llm
 
     def by(self, priors: RankingPriors) -> "RetrieveService":
-        """The same with other ranking weights to start from."""
+        """Return a service that starts from other ranking weights."""
         return RetrieveService(
             self._database,
             self._planner,
@@ -109,13 +109,13 @@ class RetrieveService:
         return self._planner.plan(query, served)
 
     def find(self, plan: QueryPlan) -> RetrievalResult:
-        """What the plan comes upon."""
+        """Execute the plan."""
         with self.on_snapshot(plan) as (_, found):
             return found
 
     @contextmanager
     def on_snapshot(self, plan: QueryPlan) -> Iterator[tuple[Reader, RetrievalResult]]:
-        """What the plan comes upon, and the snapshot it was read on, for what else is to be read of that.
+        """Execute the plan, and keep its snapshot open for further reads.
 
         Everything is read on one snapshot, but none is held while others work: between two of them names are
         embedded that no entity bears, and the endpoint or a cross-encoder is asked whether a walk's evidence
@@ -144,7 +144,7 @@ class RetrieveService:
                 if moved_collection is None and walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk, known)
                     if walk.stop_reason is not None:
-                        yield reader, self._found(reader, plan, aligned, walk, ranking, known, began)
+                        yield reader, self._retrieve(reader, plan, aligned, walk, ranking, known, began)
                         return
             if (
                 moved_collection is not None
@@ -154,7 +154,7 @@ class RetrieveService:
                 paused_at = time.perf_counter()
                 plan = self._planner.embedded(plan, unknown)
                 began += time.perf_counter() - paused_at
-            elif plan.sufficiency == "published":
+            elif plan.stop_rule == "published":
                 walk = self._classified(plan, walk)
             else:
                 try:
@@ -162,7 +162,7 @@ class RetrieveService:
                         walk = replace(walk, stop_reason="sufficient")
                 except LlmError as error:  # and it is not asked again: it took its tries
                     missed = Fallback("sufficiency-not-judged", error.detail)
-                    plan = replace(plan, sufficiency="none", warnings=(*plan.warnings, missed))
+                    plan = replace(plan, stop_rule="none", warnings=(*plan.warnings, missed))
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""
@@ -177,15 +177,15 @@ class RetrieveService:
     ) -> tuple[Walk, PassageRanking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
-        Sufficiency "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
+        Stop rule "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
         """
         walk = self._walked(reader, plan, walk)
-        while plan.sufficiency == "learned" and walk.stop_reason is None:
+        while plan.stop_rule == "learned" and walk.stop_reason is None:
             ranking = self._ranked(reader, plan, walk, known)
-            if ranking.enough is not None and ranking.enough.probability >= self._threshold:
+            if ranking.sufficiency is not None and ranking.sufficiency.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
             walk = self._walked(reader, plan, walk)
-        while plan.sufficiency == "published" and walk.stop_reason is None and not self._classifier().reads:
+        while plan.stop_rule == "published" and walk.stop_reason is None and not self._classifier().reads:
             walk = self._classified(plan, walk)
             walk = self._walked(reader, plan, walk)
         return walk, None
@@ -193,7 +193,7 @@ class RetrieveService:
     def _classified(self, plan: QueryPlan, walk: Walk) -> Walk:
         """The walk with what the published classifier says of it, stopped if it says that it suffices."""
         with stage("suffices"):
-            verdict = self._classifier().told_of(plan, walk)
+            verdict = self._classifier().classify_walk(plan, walk)
         last = replace(walk.hops[-1], published=verdict)
         stopped = "sufficient" if suffices(verdict) else walk.stop_reason
         return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
@@ -207,7 +207,7 @@ class RetrieveService:
             prior = self._priors.of_kind(plan.collection.corpus_kind)
             return rank(reader, plan, walk, prior, depth(plan), known)
 
-    def _found(
+    def _retrieve(
         self,
         reader: Reader,
         plan: QueryPlan,
@@ -258,7 +258,7 @@ class RetrieveService:
 
 
 def _opened(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
-    """What a walk from the question's names begins with, where none of them has to be embedded yet."""
+    """Read the opening of a walk if none of the question's names has to be embedded yet."""
     if not plan.mentions or plan.unknown:
         return None
     return hop_loop.opening(reader, plan)
@@ -289,7 +289,7 @@ def _aligned(
 
 
 def first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
-    """What the first hop starts from; of several mentions of one entity the best counts."""
+    """Return the frontier of the first hop; of several mentions of one entity the best counts."""
     ordered = sorted(aligned, key=lambda entity: entity.similarity)
     return Frontier(
         {entity.entity_id: entity.similarity for entity in ordered},

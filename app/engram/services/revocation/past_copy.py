@@ -1,4 +1,4 @@
-"""How a copy of a past moment is made: the corpus, the log of verdicts, and then all that the log speaks of.
+"""Copy of a past moment: first the corpus, then the log of verdicts, then what the log teaches.
 
 The copy gets the corpus, and the log of verdicts as it was then: those applied by then and not revoked by then. All
 that is learned is computed from that log, by what a revocation and a verification use. Nothing is embedded or
@@ -58,7 +58,7 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class PastCopy:
-    """What came of it.
+    """Result of a copy.
 
     Attributes:
         collection: the new one, which holds what ``of`` was at ``until``.
@@ -86,7 +86,7 @@ class PastCopy:
     learned: Mapping[str, int]
 
     def as_json(self) -> dict[str, Any]:
-        """As the job keeps it."""
+        """Return the result as the job stores it."""
         return asdict(self) | {"until": self.until.isoformat()}
 
 
@@ -185,7 +185,9 @@ class Making:
             copied_log.begin_memories(writer, copy, sentences)
             done = list(log_replay.memories(writer, copy.target, sentences))
             sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
-            sentence_memories.store(writer, copy.target, MemoryRows.of([replayed.state for replayed in done]))
+            sentence_memories.store(
+                writer, copy.target, MemoryRows.from_rows([replayed.state for replayed in done])
+            )
 
         total = copied_log.count_judged(self._writer, self._copy)
         self._pages("memories", total, _of_target(stored_outcomes.judged_sentences), write, CHUNK)
@@ -208,7 +210,7 @@ class Making:
             done = list(log_replay.supports(writer, copy.target, questions))
             sentence_memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
             question_supports.replace_supports(
-                writer, copy.target, SupportRows.of([replayed.state for replayed in done]), []
+                writer, copy.target, SupportRows.from_rows([replayed.state for replayed in done]), []
             )
             against = log_replay.contradicting(writer, copy.target, questions)
             days.update(learned_weights.contest(writer, copy.target, questions, against))

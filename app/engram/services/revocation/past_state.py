@@ -80,7 +80,7 @@ class PastService:
             result = collection_copies.made_by(reader, source.id, name, job.id)
         if result is None:
             try:
-                result = self.make(source, until, name, self._told(work), work.should_stop, job.id).as_json()
+                result = self.make(source, until, name, self._report(work), work.should_stop, job.id).as_json()
             except UnavailableError:
                 if work.should_stop():
                     return
@@ -89,18 +89,18 @@ class PastService:
             work.finish(writer, result)
 
     def let_go(self, writer: Writer, job: Job) -> None:
-        """Nothing is left of a collection that was not made whole."""
+        """Remove a collection that was not copied whole."""
 
     def make(
         self,
-        of: Collection,
+        original: Collection,
         until: datetime,
         into: str,
         report: Report = lambda *_: None,
         should_stop: Callable[[], bool] = lambda: False,
         job: UUID | None = None,
     ) -> PastCopy:
-        """Make the collection ``into`` of what ``of`` had learned at ``until``.
+        """Make the collection ``into`` of what ``original`` had learned at ``until``.
 
         Args:
             should_stop: polled; once true, nothing is made.
@@ -114,44 +114,44 @@ class PastService:
             EmbeddingSpaceMismatchError: an expansion has to be embedded anew, by an encoder that is not here.
         """
 
-        def heard(stage: str, done: int, of: int) -> None:
+        def on_progress(stage: str, done: int, total: int) -> None:
             if should_stop():
                 raise UnavailableError("Told to stop before the end.")
-            report(stage, done, of)
+            report(stage, done, total)
 
-        with self._database.hold_lock(f"replay:{of.tenant}/{into}") as held:
+        with self._database.hold_lock(f"replay:{original.tenant}/{into}") as held:
             if not held:
                 raise ConflictError(f"Another process makes collection {into!r}.")
             units: Units = {}
-            space = of.space
+            space = original.space
             while True:
                 with self._database.write_long(should_stop) as writer:
-                    source = collections.by_id(writer, of.id)
+                    source = collections.by_id(writer, original.id)
                     units, space = units if source.space == space else {}, source.space
                     _check(writer, until, source.id, into)
                     units, missing = self._restore.units(writer, source.id, until, units)
                     if not missing:
                         copy = collection_copies.open_copy(writer, source.id, into, until, job)
-                        past = Making(writer, copy, self._evolve, self._attribution, heard).make(
-                            of.name, into, self._restore, units
+                        past = Making(writer, copy, self._evolve, self._attribution, on_progress).make(
+                            original.name, into, self._restore, units
                         )
                         collection_copies.describe(writer, copy, past.as_json())
                         break
                 units = {**units, **self._attribution.embedded(source, missing)}  # with no transaction open
-        log.info("past state made", collection=into, of=of.name, until=until.isoformat(), events=past.events)
+        log.info("past state made", collection=into, of=original.name, until=until.isoformat(), events=past.events)
         return past
 
-    def _told(self, work: Work) -> Report:
+    def _report(self, work: Work) -> Report:
         """Has the job say what is being done, beside the transaction that does it, which nobody sees yet."""
         told_at, told = 0.0, ""
 
-        def tell(stage: str, done: int, of: int) -> None:
+        def tell(stage: str, done: int, total: int) -> None:
             nonlocal told_at, told
             now = time.monotonic()
-            if stage == told and done < of and now - told_at < REPORT_SECONDS:
+            if stage == told and done < total and now - told_at < REPORT_SECONDS:
                 return
             with self._database.write_once() as writer:
-                work.report(writer, received=of, updated=done, stage=stage, keep_result=False)
+                work.report(writer, received=total, updated=done, stage=stage, keep_result=False)
             told_at, told = now, stage
 
         return tell

@@ -31,7 +31,7 @@ BATCH = 50
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored.
+    """Counts of restored rows.
 
     Attributes:
         events: in the order in which they were applied.
@@ -110,7 +110,7 @@ def _audit(
     noises: Mapping[int, FeedbackPolicy],
     questions: Mapping[int, int],
 ) -> AuditRows:
-    """What the events said of the sentences that are there, with gains that are yet to be replayed."""
+    """Return the events' audits of existing sentences, with gains left for the replay."""
     named = sorted({sentence for observation in targets.values() for sentence in observation})
     alive = stored_outcomes.existing(reader, copy.target, named)
     dated = copied_log.dated(reader, copy, sorted(alive))
@@ -120,10 +120,10 @@ def _audit(
         probable = event.verdict.probabilities
         for sentence, target in sorted(targets[event.id].items()):
             if sentence in alive:
-                noise = noises[event.id].of(target, event.verdict.confidence)
+                noise = noises[event.id].observation_noise(target, event.verdict.confidence)
                 observation = SentenceObservation(
                     counted, sentence, target, seen_noise(noise, probable.get(sentence, 1.0))
                 )
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
-                rows += [Audit.of(observation, channel) for channel in (RECALL, *channels)]
-    return AuditRows.of(rows)
+                rows += [Audit.of_observation(observation, channel) for channel in (RECALL, *channels)]
+    return AuditRows.from_rows(rows)

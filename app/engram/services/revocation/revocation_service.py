@@ -114,7 +114,7 @@ class RevokeService:
                 self._run_batch(writer, work)
 
     def let_go(self, writer: Writer, job: Job) -> None:
-        """Nothing is staged: what is not revoked goes on counting."""
+        """Do nothing: verdicts that are not revoked yet go on counting."""
 
     def _run_batch(self, writer: Writer, work: Work) -> None:
         """Revoke the job's next verdicts, or close it, counting what others revoked meanwhile."""
@@ -171,7 +171,7 @@ def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]
             writer, collection_id, [row for replayed in replayed_memories for row in replayed.corrected]
         )
         sentence_memories.store(
-            writer, collection_id, MemoryRows.of([replayed.state for replayed in replayed_memories])
+            writer, collection_id, MemoryRows.from_rows([replayed.state for replayed in replayed_memories])
         )
         states = {(replayed.state.sentence_id, replayed.state.channel) for replayed in replayed_memories}
         sentence_memories.delete_all_but(writer, collection_id, chunk, sorted(states))
@@ -209,7 +209,7 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
         question_supports.replace_supports(
             writer,
             collection_id,
-            SupportRows.of([replayed.state for replayed in replayed_supports]),
+            SupportRows.from_rows([replayed.state for replayed in replayed_supports]),
             sorted(concerned - states),
         )
     return days

@@ -109,7 +109,7 @@ class VerifyService:
 
 
 def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
-    """What events left in the audit is what their verdicts speak of, and they taught the questions asked."""
+    """Check that the audit of events names what their verdicts name, and that they taught their questions."""
     after = 0
     while page := stored_outcomes.events(reader, collection_id, after, EVENTS):
         after = page[-1].id
@@ -123,7 +123,7 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
             named = targets[event.id]
             name = f"event {event.id}, sentence {{}}, {{}}"
             for row in event.audit:
-                findings.seen("memory_audit", *values(row))
+                findings.add("memory_audit", *values(row))
                 if named.get(row.sentence_id) != row.target:
                     text = name.format(row.sentence_id, row.channel)
                     findings.differs("memory_audit", text, "is not what the verdict says")
@@ -142,7 +142,7 @@ def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
             (m.sentence_id, m.channel): m for m in stored_outcomes.stored_memories(reader, collection_id, chunk)
         }
         for memory in stored.values():
-            findings.seen("sentence_memory", *values(memory))
+            findings.add("sentence_memory", *values(memory))
         replayed: dict[tuple[int, str], SentenceMemory] = {}
         for done in log_replay.memories(reader, collection_id, chunk):
             replayed[done.state.sentence_id, done.state.channel] = done.state
@@ -156,7 +156,7 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[in
     for chunk in _pages(lambda after: stored_outcomes.question_ids(reader, collection_id, after, CHUNK)):
         stored = stored_outcomes.stored_questions(reader, collection_id, chunk)
         for row in stored.values():
-            findings.seen("question", *values(row))
+            findings.add("question", *values(row))
         expected = {
             question: StoredQuestion(question, question_hash(first.text), first.text, first.embedding)
             for question, first in replay_history.first_asked(reader, collection_id, chunk).items()
@@ -166,7 +166,7 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[in
             (s.question_id, s.sentence_id): s for s in question_supports.supports_of(reader, collection_id, chunk)
         }
         for support in known.values():
-            findings.seen("question_support", *values(support))
+            findings.add("question_support", *values(support))
         replayed: dict[tuple[int, int], Support] = {}
         for done in log_replay.supports(reader, collection_id, chunk):
             replayed[done.state.question_id, done.state.sentence_id] = done.state
@@ -193,7 +193,7 @@ def _weights(
     stored = learned_weights.find(reader, collection_id, believed)
     replayed = log_replay.belief(reader, collection_id, believed)
     for learned in () if stored is None else (stored,):
-        findings.seen(
+        findings.add(
             "ranking_belief",
             believed.model,
             believed.prior,
@@ -216,7 +216,9 @@ def _weights(
         )
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
         terms = [term for term in page if targets[term.event_id].keys() <= holders.keys()]
-        statements = [JudgedStatement.of(term, targets[term.event_id], holders, term.noise) for term in terms]
+        statements = [
+            JudgedStatement.of_verdict(term, targets[term.event_id], holders, term.noise) for term in terms
+        ]
         anew = () if known is None else observed(believed, known, statements)
         for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _near(term.evidence, seen.evidence):
@@ -237,7 +239,7 @@ def _weights(
 
 def _check_term(term: Term, believed: PriorIdentity, findings: Findings) -> None:
     evidence = term.evidence
-    findings.seen(
+    findings.add(
         "ranking_audit",
         term.event_id,
         believed.model,

@@ -1,4 +1,4 @@
-"""What a verification finds: stored rows held against replayed ones, to the bit, and a checksum of each table."""
+"""Findings of a verification: bitwise differences of stored and replayed rows, and a checksum of each table."""
 
 import hashlib
 import struct
@@ -49,7 +49,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class VerificationReport:
-    """What came of one collection; ``difference_count`` is of all differences, of which some are kept."""
+    """Report on one collection; ``difference_count`` counts all differences, of which some are listed."""
 
     collection: str
     tables: list[Checked]
@@ -63,13 +63,13 @@ class VerificationReport:
 
     @property
     def rows(self) -> int:
-        """How many rows were compared."""
+        """Number of compared rows."""
         return sum(table.rows for table in self.tables)
 
 
 @dataclass(slots=True)
 class Findings:
-    """What a comparison found so far."""
+    """Findings so far."""
 
     most: int
     kept: list[RowDifference] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Findings:
         if len(self.kept) < self.most:
             self.kept.append(RowDifference(table, row, reason))
 
-    def seen(self, table: str, *values: object) -> None:
+    def add(self, table: str, *values: object) -> None:
         """Count a stored row into the table's checksum."""
         self.rows[table] += 1
         self.digests[table].update(b"".join(map(packed, values)))
@@ -110,7 +110,7 @@ class Findings:
 
 
 def values(row: Any) -> list[object]:
-    """What a row holds, column by column."""
+    """Return the values of a row, column by column."""
     return list(_named(row).values())
 
 
@@ -119,7 +119,7 @@ def _named(row: Any) -> dict[str, object]:
 
 
 def columns(stored: object, replayed: object) -> str:
-    """Which columns differ, with their values where these are short; empty if none does."""
+    """Describe the columns that differ, with short values; empty if none does."""
     wrong = []
     expected = _named(replayed)
     for name, value in _named(stored).items():

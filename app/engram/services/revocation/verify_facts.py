@@ -25,9 +25,9 @@ def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None
         stored = belief_groups.stored(reader, collection_id, page)
         audit = belief_groups.stored_moves(reader, collection_id, page)
         for fact in stored.values():
-            findings.seen("fact", *(_plain(value) for value in values(fact)))
+            findings.add("fact", *(_plain(value) for value in values(fact)))
         for move in audit.values():
-            findings.seen("fact_audit", *values(move))
+            findings.add("fact_audit", *values(move))
         fact_ids = set(page)
         findings.compare(
             "fact",
@@ -51,7 +51,7 @@ def _verify_joins(reader: Reader, collection_id: int, findings: Findings) -> Non
     expected_roots = roots(joined_entities.counted(reader, collection_id))
     stored_roots = joined_entities.known(reader, collection_id, list(expected_roots))
     for entity, root in sorted(held.items()):
-        findings.seen("fact_entity", entity, root)
+        findings.add("fact_entity", entity, root)
     findings.compare(
         "fact_entity",
         {entity: {"stands_for": root} for entity, root in held.items()},

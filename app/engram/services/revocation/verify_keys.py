@@ -33,7 +33,7 @@ def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings:
         (c.event_id, c.passage_id, c.unit_id): c for c in key_evidence_log.credits(reader, collection_id, chunk)
     }
     for credit in stored.values():
-        findings.seen("key_credit", *values(credit))
+        findings.add("key_credit", *values(credit))
     pairs = key_credits.pairs(reader, collection_id, chunk)
     bases = {passage: base.vector for passage, base in evolved_keys.base_keys(reader, collection_id, chunk).items()}
     units = key_credits.embeddings(reader, collection_id, sorted({pair.unit_id for pair in pairs}))
@@ -60,7 +60,7 @@ def _expansion_memory(
 ) -> None:
     stored = key_credits.memory(reader, collection_id, chunk)
     for (passage, unit), score in stored.items():
-        findings.seen("expansion_memory", passage, unit, score)
+        findings.add("expansion_memory", passage, unit, score)
     best = key_credits.best(reader, collection_id, chunk, capacity)
     findings.compare("expansion_memory", _scores(stored), _scores(best), "passage {}, unit {}")
 
@@ -72,7 +72,7 @@ def _scores(rows: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], dict
 def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: KeyRules, findings: Findings) -> None:
     stored = {key.passage_id: key for key in key_evidence_log.evolved(reader, collection_id, chunk)}
     for key in stored.values():
-        findings.seen("passage_key", key.passage_id, key.generation, key.vector, list(key.units), list(key.scores))
+        findings.add("passage_key", key.passage_id, key.generation, key.vector, list(key.units), list(key.scores))
     standing = key_credits.standing(reader, collection_id, chunk, rules.units)
     units = sorted({scored.unit_id for scored in standing})
     bases = evolved_keys.base_keys(reader, collection_id, chunk)
@@ -86,14 +86,14 @@ def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: Ke
     findings.compare("passage_key", _key_rows(stored.values()), _key_rows(composed), "passage {}")
     postings = _by_term(key_evidence_log.postings(reader, collection_id, chunk))
     for posting in postings.values():
-        findings.seen("evolved_posting", *values(posting))
+        findings.add("evolved_posting", *values(posting))
     raised = _by_term(posting for key in composed for posting in evolved_keys.postings(key, bases[key.passage_id]))
     findings.compare("evolved_posting", postings, raised, "passage {}, term {!r}")
 
 
-def _key_rows(found: Any) -> dict[int, dict[str, object]]:
+def _key_rows(key_rows: Any) -> dict[int, dict[str, object]]:
     columns = ("generation", "vector", "units", "scores")
-    evolved: Sequence[EvolvedKey] = list(found)
+    evolved: Sequence[EvolvedKey] = list(key_rows)
     return {key.passage_id: {name: getattr(key, name) for name in columns} for key in evolved}
 
 

@@ -1,1 +1,1 @@
-"""How a collection answers: arms, shadow, comparison, measured lift, answers in words."""
+"""Serving of a collection: arms, shadow, comparison, measured lift, answers in words."""

@@ -29,7 +29,7 @@ class ComparedPassage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
-    """What an arm read of memory.
+    """Memory that an arm read.
 
     Attributes:
         recalled: sentences that verdicts on past questions brought in.
@@ -46,7 +46,7 @@ class MemoryPart:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """How one arm came to its answer."""
+    """Answer of one arm and how it came about."""
 
     memory: Memory
     profile: ProfileName
@@ -78,7 +78,7 @@ class CompareService:
         self._retrieve = retrieve
 
     def compare(self, a: Query, b: Query) -> ArmComparison:
-        """The same question under two arms.
+        """Ask one question under two arms.
 
         Raises:
             InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrieveService``.
@@ -112,7 +112,7 @@ class CompareService:
         )
 
     def _find(self, plan: QueryPlan) -> RetrievalResult:
-        return self._reads.of(plan.collection.id, lambda: self._retrieve.find(plan))
+        return self._reads.on_replica(plan.collection.id, lambda: self._retrieve.find(plan))
 
 
 def _side(retrieved: RetrievalResult) -> Side:

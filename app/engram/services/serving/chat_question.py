@@ -13,7 +13,7 @@ TURNS = 10
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """What one side of a conversation said; ``role`` is ``user`` or ``assistant``."""
+    """Turn of a conversation; ``role`` is ``user`` or ``assistant``."""
 
     role: str
     text: str

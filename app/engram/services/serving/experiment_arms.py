@@ -1,4 +1,4 @@
-"""How a collection serves: live or in shadow, by the arms of an experiment, with room for what is untried.
+"""Serving modes of a collection: live or shadow, arms of an experiment, exploration.
 
 The rule stands between those who ask and ``AskService``; whoever has to see what memory does, whatever the
 collection is set to, asks that service directly.
@@ -107,7 +107,7 @@ class ServingService:
 
 
 def served(query: Query, query_id: UUID | None = None) -> ServingMode:
-    """How the query is served by the settings of its collection.
+    """Return the query's serving mode by the settings of its collection.
 
     In shadow there is no memory, whatever the query says, and no arm: its figures would be of something else than
     its name says. A query that says an arm itself belongs to none.
@@ -139,10 +139,10 @@ def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | N
     answer is enough, if some arm does not tell.
     """
     arms = arms_of(collection)
-    bounded = query.max_hops is not None or query.sufficiency is not None
+    bounded = query.max_hops is not None or query.stop_rule is not None
     if not arms or (bounded and any(arm.strategy != "graph" for arm in arms)):
         return None
-    needs_sufficiency = query.sufficiency == "learned" or query.min_sufficiency is not None
+    needs_sufficiency = query.stop_rule == "learned" or query.min_sufficiency is not None
     if needs_sufficiency and not all(arm.strategy == "graph" and PROFILES[arm.profile].by_features for arm in arms):
         return None
     at = assignment.assign(collection.id, [arm.name for arm in arms], [arm.percent for arm in arms], unit)

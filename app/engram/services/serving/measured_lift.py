@@ -56,7 +56,7 @@ class Lift:
 
 @dataclass(slots=True)
 class _Tally:
-    """What is kept of an arm's queries: sums, and of each query the time it took, for the median (4 bytes each)."""
+    """Tally of an arm's queries: sums, and each query's duration for the median (4 bytes each)."""
 
     judged: int = 0
     unjudged: int = 0

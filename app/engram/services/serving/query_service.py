@@ -80,7 +80,7 @@ class AskService:
         plan = self._retrieve.plan(query, served)
         # What others asked and said is for those to see who may.
         audits = query.scope.may(AUDIT)
-        found, trace = self._reads.of(
+        found, trace = self._reads.on_replica(
             plan.collection.id, lambda: self._traced(plan, explained=explained and audits)
         )
         answer = answer_presentation.answer(found)
@@ -117,7 +117,7 @@ class AskService:
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)
         except MissingPartitionError:
-            with tenancy.of(None), self._database.write() as writer:
+            with tenancy.unrestricted(), self._database.write() as writer:
                 episode_partitions.make(writer, monday_of(moment_of(episode.id)))
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)
@@ -139,7 +139,7 @@ class AskService:
         return Episode(reading.answer(), trace, stored.judged, stored.created_at)
 
     def _traced(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
-        """What the query came upon, and how, explained if it asks for that.
+        """Retrieve, and trace the retrieval, with explanations if asked for.
 
         For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
         on the snapshot that the answer was.

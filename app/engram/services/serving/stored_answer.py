@@ -1,4 +1,4 @@
-"""What is kept of an answer: ids and numbers. Read again, it shows the texts that there still are.
+"""Stored form of an answer, as ids and numbers. Read again, it shows the texts that still exist.
 
 A passage, sentence, entity or unit that was deleted since is left out, and one that was changed is shown as it is.
 So is a past question, whose words may have been made of a passage that is gone.
@@ -29,7 +29,7 @@ from engram.storage.retrieval.episodes import COLLAPSED, EpisodeRow, StoredEpiso
 
 
 def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
-    """What is kept of an answer and of how it came about."""
+    """Make the row of an answer and its trace."""
     plan, ranking, explored = retrieved.plan, retrieved.ranking, retrieved.explored
     ids = {stored.external_id: passage for passage, stored in retrieved.passages.items()}
     recorded = explored.recorded(ranking)
@@ -55,10 +55,10 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         answer={
             "expanded": answer.expanded,
             "expansions": [_json(expansion) for expansion in plan.query.expansions],
-            "sufficiency": answer.sufficiency,
+            "stop_rule": answer.stop_rule,
             "stop_reason": answer.stop_reason,
             "shadow": answer.shadow,
-            "enough": answer.enough,
+            "sufficiency": answer.sufficiency,
             "insufficient": answer.insufficient,
             "timings": _json(answer.timings),
             "collapse_duplicates": answer.collapse_duplicates,
@@ -75,12 +75,12 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             ],
             "hops": [_hop(*pair) for pair in zip(trace.hops, retrieved.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
-            "enough": None if trace.enough is None else _json(trace.enough),
+            "sufficiency": None if trace.sufficiency is None else _json(trace.sufficiency),
             "collapsed": trace.collapsed,
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
-        enough=_taught(retrieved),
+        sufficiency=_taught(retrieved),
     )
 
 
@@ -91,9 +91,9 @@ def _taught(retrieved: RetrievalResult) -> NDArray[np.float32] | None:
     """
     ranking, explored = retrieved.ranking, retrieved.explored
     is_shown = len(explored.best) >= min(sufficiency.FIRST, len(ranking.candidates)) and not explored.displaced
-    if not ranking.teaches or ranking.enough is None or not is_shown:
+    if not ranking.teaches or ranking.sufficiency is None or not is_shown:
         return None
-    return ranking.enough.features.astype(np.float32)
+    return ranking.sufficiency.features.astype(np.float32)
 
 
 def _collapsed(ranking: PassageRanking) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _collapsed(ranking: PassageRanking) -> dict[str, Any]:
 
 
 def _passage(hit: PassageAnswer, ids: Mapping[str, int]) -> dict[str, Any]:
-    """As ``shown`` has it in the same place."""
+    """Return a stored passage like ``shown`` has it in the same place."""
     duplicates = [ids[duplicate.passage_id] for duplicate in hit.duplicates]
     return ({"duplicates": duplicates} if duplicates else {}) | {
         "score": hit.score,
@@ -148,7 +148,7 @@ def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """The same as JSON has it: rows with their columns by name, moments as text; of a verdict not its question.
+    """Convert rows to JSON: columns by name, moments as text, verdicts without their question.
 
     ``dataclasses.asdict`` copies whatever it comes upon, which took a tenth of a query's processor time.
     """
@@ -201,7 +201,7 @@ class AnswerReading:
         self._judged = influence_rows.judged_questions(reader, collection.id, sorted(events)) if events else {}
 
     def answer(self) -> dict[str, Any]:
-        """What was answered, in the shape of an answer."""
+        """Return the stored answer in the shape of an answer."""
         episode, said = self._episode, self._episode.answer
         return _without(said, "passages", COLLAPSED) | {
             "query_id": episode.id,
@@ -221,9 +221,9 @@ class AnswerReading:
         }
 
     def trace(self) -> dict[str, Any]:
-        """How it came about, in the shape of a trace."""
+        """Return the stored trace in the shape of a trace."""
         trace = self._episode.trace
-        explained, enough = trace["passages"], trace.get("enough")
+        explained, enough = trace["passages"], trace.get("sufficiency")
         return trace | {
             "entities": [
                 row | {"name": self._surfaces[row["entity_id"]]}
@@ -236,7 +236,7 @@ class AnswerReading:
             ],
             "hops": [self._hop(hop) for hop in trace["hops"]],
             "passages": None if explained is None else list(self._explained(explained)),
-            "enough": enough and enough | {"influences": self._asked(enough["influences"])},
+            "sufficiency": enough and enough | {"influences": self._with_questions(enough["influences"])},
         }
 
     def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
@@ -270,7 +270,7 @@ class AnswerReading:
                     "passage_id": self._passages[sentence.passage_id].external_id,
                     "text": sentence.text,
                     "activated_by": [names[entity] for entity in row["activated_by"] if entity in names],
-                    "influences": self._asked(row["influences"]),
+                    "influences": self._with_questions(row["influences"]),
                 }
                 for row in self._standing(hop["sentences"])
                 for sentence in (self._sentences[row["sentence_id"]],)
@@ -286,7 +286,7 @@ class AnswerReading:
                 explained["features"] = {
                     name: {"value": value, "weight": weight} for name, (value, weight) in row["features"].items()
                 }
-                explained["influences"] = self._asked(row["influences"])
+                explained["influences"] = self._with_questions(row["influences"])
                 if explained["key"] is not None:
                     explained["key"] = explained["key"] | {"units": list(self._brought(explained["key"]["units"]))}
                 yield explained
@@ -295,15 +295,15 @@ class AnswerReading:
         for row in rows:
             if row["unit_id"] in self._units:
                 method, text = self._units[row["unit_id"]]
-                yield {**row, "method": method, "text": text, "events": self._asked(row["events"])}
+                yield {**row, "method": method, "text": text, "events": self._with_questions(row["events"])}
 
-    def _asked(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def _with_questions(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The causes, each with the question that its verdict is on."""
         judged = self._judged
         return [{**cause, "question": judged[cause["event_id"]]} for cause in causes if cause["event_id"] in judged]
 
     def _standing(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-        """Of rows about sentences, those of sentences that there are."""
+        """Return the rows about sentences that still exist."""
         return (dict(row) for row in rows if row["sentence_id"] in self._sentences)
 
 
@@ -316,5 +316,5 @@ def _causes(trace: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         yield from row["influences"]
         for unit in row["key"]["units"] if row["key"] else ():
             yield from unit["events"]
-    if trace.get("enough"):
-        yield from trace["enough"]["influences"]
+    if trace.get("sufficiency"):
+        yield from trace["sufficiency"]["influences"]

@@ -65,7 +65,7 @@ class AnswerService:
         retrieval = self._serving.query(query)
         return WordedAnswer(
             "",
-            retrieval.enough is not None and retrieval.enough >= self._threshold,
+            retrieval.sufficiency is not None and retrieval.sufficiency >= self._threshold,
             quotations(retrieval),
             retrieval,
             warnings,

@@ -57,7 +57,7 @@ class AgentPlanner:
         if turn is None:
             return SessionStep(action=None, asked=asked, stop="no_gap", warnings=warnings)
         outcome = carry_out(play, turn, document, reading.insert, reading.update)
-        evidence = _found(state, play, outcome, tools)
+        evidence = _pool_sentences(state, play, outcome, tools)
         ordered = ranked_by_rules(state, asked, evidence)
         return SessionStep(
             action="skip" if turn.skips else turn.act,
@@ -67,7 +67,7 @@ class AgentPlanner:
             curated=CurationCounts(kept=len(evidence)),
             notes=[*state.notes, *_notes(state, play, outcome)],
             ranked=_ranked(state, documents, ordered, evidence),
-            enough=ordered.enough,
+            sufficiency=ordered.sufficiency,
             covered=ordered.covered,
             plan_state={"documents": documents, **outcome.play.stored()},
             said={
@@ -89,18 +89,18 @@ class AgentPlanner:
 
 @dataclass(slots=True)
 class _Reading:
-    """What reads facts from what the agent says, as the session's options have it."""
+    """Reader of facts in the agent's words, by the session's options."""
 
     tools: StepTools
     options: PlannerOptions
     warnings: list[Fallback] = field(default_factory=list)
 
     def insert(self, text: str, document: StreamDocument) -> GroundedFacts:
-        """What an inserted text comes to."""
+        """Read the facts of an inserted text."""
         return grounded(text, document, self.tools.language, self._read)
 
     def update(self, text: str, document: StreamDocument, memory: AgentMemory) -> Change:
-        """What a correction comes to: by the model what it removes and adds (GRAM, Fig. 6), else by rules."""
+        """Read a correction: removals and additions by the model (GRAM, Fig. 6), else by rules."""
         own, llm = self.insert(text, document), self.tools.llm
         if self.options.extraction != BY_LLM or llm is None or not memory.facts:
             return Change(own)
@@ -132,17 +132,17 @@ class _Reading:
 def _documents(
     state: SessionState, tools: StepTools, options: PlannerOptions
 ) -> tuple[list[AskedQuery], list[int]]:
-    """What the first round asked, and the documents in the order in which they go by."""
+    """Return the queries of the first round, and the documents in the order of the play."""
     if "documents" in state.plan_state:
         return [], list(state.plan_state["documents"])
     if options.documents:
-        return [], tools.given(options.documents)
+        return [], tools.readable_ids(options.documents)
     asked_query = tools.ask(state.question)
     return [asked_query], [passage.id for passage in asked_query.passages]
 
 
 def _turns(state: SessionState) -> int:
-    """How many turns the play has: the budget's rounds, or no more where the calls left are those of an answer."""
+    """Count the turns of the play: the budget's rounds, or fewer if the calls left are needed for an answer."""
     calls_left = state.budget.llm_calls - state.cost.llm_calls
     return min(state.budget.rounds, state.number if calls_left <= CALLS_TO_ANSWER else state.budget.rounds)
 
@@ -160,7 +160,7 @@ def _current(play: Play, documents: Sequence[int], tools: StepTools) -> tuple[Pl
 def _turn(
     tools: StepTools, play: Play, document: StreamDocument | None, options: PlannerOptions
 ) -> tuple[AgentTurn | None, list[Fallback]]:
-    """What the model does; where it fails, what rules would; None where only an answer is left."""
+    """Return the model's turn; where it fails, the rules' turn; None where only an answer is left."""
     llm: Llm | None = tools.llm
     detail = "The budget has no call of the language model."
     if llm is not None:
@@ -173,7 +173,7 @@ def _turn(
     return rule_agent.insert_relevant(play, document, tools.language), [Fallback("acted-by-rules", detail)]
 
 
-def _found(state: SessionState, play: Play, outcome: TurnOutcome, tools: StepTools) -> list[PoolSentence]:
+def _pool_sentences(state: SessionState, play: Play, outcome: TurnOutcome, tools: StepTools) -> list[PoolSentence]:
     """The sentences that say the turn's facts and are not in the pool yet."""
     memory, before = outcome.play.memory, len(play.memory.sources)
     fresh = [int(source.key) for source in memory.sources[before:]]

@@ -14,7 +14,7 @@ from engram.services.sessions.session_tools import StepTools
 
 @dataclass(frozen=True, slots=True)
 class CallerRound:
-    """What the caller wants of one round; nothing: whatever the planner would do."""
+    """Requests of the caller for one round; empty leaves everything to the planner."""
 
     question: str | None = None
     evidence: Sequence[int] = ()
@@ -26,7 +26,7 @@ class CallerRound:
 
 
 def given_of(payload: Mapping[str, Any]) -> CallerRound | None:
-    """What a job's payload asks for; None: to go on until the end."""
+    """Read the caller's round of a job's payload; None lets the session run to its end."""
     round_payload = payload.get("round")
     return (
         None
@@ -56,7 +56,7 @@ def given_step(state: SessionState, tools: StepTools, caller_round: CallerRound)
         found=evidence,
         curated=curated + CurationCounts(kept=len(brought), exact=lost),
         ranked=ranking.ranked,
-        enough=ranking.enough,
+        sufficiency=ranking.sufficiency,
         covered=ranking.covered,
     )
 

@@ -41,7 +41,7 @@ class Publisher:
             held = passages.by_id(reader, scope.collection.id, {one.passage_id for one in state.pool})
         stated: list[int] = []
         for passage in held.values():
-            facts = list(_said(memory, passage.id, texts))
+            facts = list(_stated_facts(memory, passage.id, texts))
             if not facts:
                 continue
             with suppress(PassageGoneError):  # what a passage said goes with it, also between the two transactions
@@ -65,7 +65,7 @@ class Publisher:
         return len(rows)
 
 
-def _said(memory: AgentMemory, passage: int, texts: dict[int, str]) -> Iterable[StatedFact]:
+def _stated_facts(memory: AgentMemory, passage: int, texts: dict[int, str]) -> Iterable[StatedFact]:
     for fact in memory.facts:
         for number in fact.sources:
             source = memory.sources[number - 1]
@@ -74,7 +74,7 @@ def _said(memory: AgentMemory, passage: int, texts: dict[int, str]) -> Iterable[
 
 
 def _identity(fact: IndexedFact | FactRow) -> tuple[str, str, str, int, int]:
-    """What tells a fact from others, here and there."""
+    """Return the identity of a fact, in the session and in the graph."""
     ends = (normalise_entity(fact.subject), fact.predicate, normalise_entity(fact.object))
     return (*ends, fact.valid_from, fact.valid_to)
 

@@ -1,4 +1,4 @@
-"""What a planner is: given a session's state, it does the next round and says what came of it.
+"""Interface of planners: given a session's state, a planner does the next round and returns its result.
 
 To add a planner: write a class with a ``name`` and a ``step`` in a module of its own here, and give it to
 ``runtime/container.py`` (``session_planners``) under that name. ``SessionPlanner`` in ``api/sessions/schemas.py``
@@ -23,7 +23,7 @@ from engram.services.sessions.session_tools import AskedQuery, StepTools
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStep:
-    """What one step comes to.
+    """Result of one step.
 
     Attributes:
         action: what was done, in a word; None where there was nothing to do but stop, which makes no round.
@@ -50,7 +50,7 @@ class SessionStep:
     curated: CurationCounts = field(default_factory=CurationCounts)
     notes: Sequence[Note] | None = None
     ranked: Sequence[int] | None = None
-    enough: float | None = None
+    sufficiency: float | None = None
     covered: float | None = None
     plan_state: Mapping[str, Any] | None = None
     said: Mapping[str, Any] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class SessionPlanner(Protocol):
 
     @property
     def name(self) -> str:
-        """As requests call it."""
+        """Name in requests."""
         ...
 
     @property

@@ -58,7 +58,7 @@ class _PoolKnowledge:
         return None if open_unknowns(filled_triples) else filled_triples
 
     def stored(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the knowledge as JSON."""
         return {
             "triples": [asdict(triple) for triple in self.triples],
             "bindings": [asdict(binding) for binding in self.bindings.values()],
@@ -67,7 +67,7 @@ class _PoolKnowledge:
 
 @dataclass(frozen=True, slots=True)
 class _RoundAssessment:
-    """What a round's evidence comes to.
+    """Assessment of a round's evidence.
 
     Attributes:
         query: what to ask next; empty where nothing is.
@@ -93,14 +93,14 @@ class PoolPlanner:
         return self.by_rules(state, tools) if tools.llm is None else self._by_llm(state, tools, tools.llm)
 
     def by_rules(self, state: SessionState, tools: StepTools) -> SessionStep:
-        """The same without a language model."""
+        """Do a round without a language model."""
         known = self._known(state, tools)
         asked_before = {_plain(text) for text in state.queries}
         gap = _gap(state, known, asked_before) if state.rounds else None
         if state.rounds and gap is None:
             return SessionStep(action=None, stop="no_gap")
         text = state.question if gap is None else gap.text
-        queries = [_asked(state, tools, text, gap, known)]
+        queries = [_ask_gap(state, tools, text, gap, known)]
         sifted = SiftedSentences(*tools.curated(queries), [], [])
         known, bound = _bound(state, tools, known, queries)
         end = _end(state, tools, known, queries)
@@ -108,9 +108,7 @@ class PoolPlanner:
         return _step(state, gap, queries, sifted, _RoundAssessment(known, bound, "", stop, (), end == "not_found"))
 
     def _by_llm(self, state: SessionState, tools: StepTools, llm: Llm) -> SessionStep:
-        """The same, where the model says what the question asks for, what is to be kept, what is settled and
-        missing.
-        """
+        """Do a round in which the model reads the question, curates, and tells what is settled and missing."""
         known, warnings = self._split(state, tools, llm)
         next_query = str(state.plan_state.get("query", "")) if state.rounds else ""
         gap = Gap(next_query) if next_query else None
@@ -119,7 +117,7 @@ class PoolPlanner:
             if gap is None:
                 return SessionStep(action=None, stop="no_gap" if known.missing else "found")
         text = state.question if gap is None else gap.text
-        queries = [_asked(state, tools, text, gap, known)]
+        queries = [_ask_gap(state, tools, text, gap, known)]
         sifted = sift(state, tools, queries, text, gap)
         judged = self._judged(state, tools, llm, known, queries, sifted.found)
         step = _step(state, gap, queries, sifted, judged)
@@ -150,7 +148,7 @@ class PoolPlanner:
         queries: Sequence[AskedQuery],
         evidence: Sequence[PoolSentence],
     ) -> _RoundAssessment:
-        """What the pool settles and what to ask next, by the model (R-Feedback and the gap), else by rules."""
+        """Assess the pool and choose the next question by the model (R-Feedback and the gap), else by rules."""
         pool = [(one.sentence_id, one.text) for one in (*evidence, *reversed(state.pool))]
         before = {_plain(text) for text in (*state.queries, *(query.text for query in queries))}
         facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in known.triples]
@@ -208,7 +206,7 @@ def _step(
         curated=sifted.curated,
         notes=[*state.notes, *notes, *sifted.contradictions],
         ranked=ordered.ranked,
-        enough=ordered.enough,
+        sufficiency=ordered.sufficiency,
         covered=_covered(judged.known, ordered.covered),
         plan_state=judged.known.stored(),
         stop=stops(state, ordered, judged.stop, doubtful=judged.doubtful),
@@ -226,7 +224,7 @@ def _gap(state: SessionState, known: _PoolKnowledge, asked_texts: set[str]) -> G
 
 
 def _sub_question(state: SessionState, known: _PoolKnowledge, triple: QuestionTriple) -> str | None:
-    """What asks for a triple's unknown; None while its other end is open, or if that is not well formed."""
+    """Return the question for a triple's unknown; None while its other end is open or it is not well formed."""
     if known.known(triple) is None:
         return None
     phrase = triple.phrase if triple.unknown == ANSWER else triple.phrase.replace(triple.unknown, "")
@@ -238,13 +236,13 @@ def _sub_question(state: SessionState, known: _PoolKnowledge, triple: QuestionTr
 def _end(
     state: SessionState, tools: StepTools, known: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> StopReason | None:
-    """How a session ends that has nothing left to ask: with the answer in what was read, or without.
+    """Return the end of a session with nothing left to ask: with the answer among its evidence, or without.
 
     Where a language model may go on (planner "auto"), only bound unknowns end it.
     """
     if tools.llm is not None:
         return "found" if known.bindings and not known.missing else None
-    enough = next((query.enough for query in queries if query.text == state.question), state.enough)
+    enough = next((query.sufficiency for query in queries if query.text == state.question), state.sufficiency)
     if known.bindings and not known.missing:
         enough = None  # it is of the first query alone, and what binds was found beside it
     read = tools.read_sentences([*state.read, *(passage.id for query in queries for passage in query.passages)])
@@ -253,7 +251,9 @@ def _end(
     return "found" if answered else "not_found"
 
 
-def _asked(state: SessionState, tools: StepTools, text: str, gap: Gap | None, known: _PoolKnowledge) -> AskedQuery:
+def _ask_gap(
+    state: SessionState, tools: StepTools, text: str, gap: Gap | None, known: _PoolKnowledge
+) -> AskedQuery:
     """A query of a round: from the pool, into what the question asks beside it, for what binds its unknown."""
     pool = [sentence.sentence_id for sentence in state.pool]
     return tools.ask(text, pool=pool, lacking=_lacking(state), binds=_binds(state, tools, gap, known))
@@ -262,7 +262,7 @@ def _asked(state: SessionState, tools: StepTools, text: str, gap: Gap | None, kn
 def _binds(
     state: SessionState, tools: StepTools, gap: Gap | None, known: _PoolKnowledge
 ) -> Callable[[FoundPassage], float] | None:
-    """How well a passage tells what the gap's triple asks; None where no triple says what that is."""
+    """Return how well a passage answers the gap's triple; None where no triple describes the gap."""
     triple = next((one for one in known.triples if gap is not None and one.ends == gap.triple), None)
     subject = None if triple is None else known.known(triple)
     if triple is None or subject is None or "binding" in state.without:
@@ -291,8 +291,8 @@ def _lacking(state: SessionState) -> GapQuery | None:
 def _bound(
     state: SessionState, tools: StepTools, known: _PoolKnowledge, queries: Sequence[AskedQuery]
 ) -> tuple[_PoolKnowledge, list[Binding]]:
-    """What the sentences that were read bind: one triple leads to the next."""
-    binding_sentences = _told(tools, state, queries)
+    """Return the bindings of the sentences read so far; one triple leads to the next."""
+    binding_sentences = _known_sentences(tools, state, queries)
     texts = {one.sentence_id: one.text for one in binding_sentences}
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
@@ -309,7 +309,7 @@ def _bound(
     return known, fresh
 
 
-def _told(tools: StepTools, state: SessionState, queries: Sequence[AskedQuery]) -> list[BindingSentence]:
+def _known_sentences(tools: StepTools, state: SessionState, queries: Sequence[AskedQuery]) -> list[BindingSentence]:
     """All sentences of the passages that the round read, and those of the pool."""
     read = {
         sentence.id: (sentence.text, passage.title)
@@ -328,7 +328,7 @@ def _told(tools: StepTools, state: SessionState, queries: Sequence[AskedQuery]) 
 def _with(
     evidence: Sequence[PoolSentence], bound: Sequence[Binding], queries: Sequence[AskedQuery], state: SessionState
 ) -> list[PoolSentence]:
-    """What was found, with the gap that each sentence that binds fills; such a sentence enters in any case."""
+    """Return the evidence with the gap that each binding sentence fills; such a sentence always enters."""
     fills = {binding.sentence_id: f"{binding.unknown} = {binding.value}" for binding in bound}
     filled = [replace(one, gap=fills.get(one.sentence_id)) for one in evidence]
     known_ids = {one.sentence_id for one in (*state.pool, *filled)}
@@ -358,7 +358,7 @@ def _notes(state: SessionState, known: _PoolKnowledge, bound: Sequence[Binding])
 
 
 def _covered(known: _PoolKnowledge, coverage_of_words: float) -> float:
-    """Of the question's words and of its unknowns, what the pool has, in [0, 1]."""
+    """Return the share of the question's words and unknowns that the pool has, in [0, 1]."""
     unknown = {triple.unknown for triple in known.triples} - {ANSWER}
     share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)
     return min(coverage_of_words, share)

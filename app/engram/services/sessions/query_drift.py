@@ -15,7 +15,7 @@ def invented(tools: StepTools, query: str, sources: Iterable[str]) -> list[str]:
 
 
 def sources(state: SessionState, *more: str) -> list[str]:
-    """What a session's queries may take names from: its question, its notes and its pool."""
+    """Return the texts that a session's queries may take names from: its question, notes and pool."""
     return [
         state.question,
         *(note.text for note in state.notes),

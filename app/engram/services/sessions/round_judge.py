@@ -42,28 +42,28 @@ class RoundJudge:
         A cross-encoder is asked only where the rule needs it: it reads the pool anew after each round.
         """
         rule = state.asked.stop
-        if self._classifier().reads and rule not in ("published", "enough"):
+        if self._classifier().reads and rule not in ("published", "sufficiency"):
             return step
         pool = [*state.pool, *step.found]
-        verdict = self._told(scope.collection, state.question, pool)
+        verdict = self._classify(scope.collection, state.question, pool)
         step = replace(step, said={**step.said, "published": asdict(verdict)})
         if step.asked and self._priors().of_kind(scope.collection.corpus_kind).rounds is not None:
             step = replace(step, said={**step.said, "suffices": self._suffices(scope, state, step, verdict, pool)})
         if rule == "published":
             return _stopped(state, step, verdict.probability, "sufficient")
         # The first round is the own question's, of whose first five more is known than of the pool.
-        later = rule == "enough" and bool(state.rounds) and "suffices" in step.said
-        return _stopped(state, step, step.said["suffices"]["probability"], "enough") if later else step
+        later = rule == "sufficiency" and bool(state.rounds) and "suffices" in step.said
+        return _stopped(state, step, step.said["suffices"]["probability"], "sufficiency") if later else step
 
-    def _told(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
-        """What the classifier says; its cosine is by the vectors that the sentences have already."""
+    def _classify(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
+        """Classify the pool, with cosines of the sentences' stored vectors."""
         classifier = self._classifier()
         cosine = None
         if pool and not classifier.reads:
             vector = classifier.embedded(collection, question)
             with self._database.read() as reader:
                 cosine = session_pools.relevance(reader, collection, [one.sentence_id for one in pool], vector)
-        return classifier.told(collection, question, [one.text for one in pool], cosine)
+        return classifier.classify(collection, question, [one.text for one in pool], cosine)
 
     def _suffices(
         self,
@@ -76,7 +76,7 @@ class RoundJudge:
         prior = self._priors().of_kind(scope.collection.corpus_kind)
         began = prior.rounds
         assert began is not None  # noqa: S101 - the caller saw to it
-        own = state.enough if step.enough is None else step.enough
+        own = state.sufficiency if step.sufficiency is None else step.sufficiency
         covered = state.covered if step.covered is None else step.covered
         features = round_sufficiency.features(verdict.entities, verdict.relevance, own, covered)
         weights, events, influences, cut = began.mean, 0, [], False
@@ -110,12 +110,12 @@ def _teaches(state: SessionState, step: SessionStep, pool: Sequence[PoolSentence
     Where recall or chance had a say in what was found, or the caller brought some of it, the pool has evidence
     that its features know nothing of, as of a question that was judged a hundred times.
     """
-    before = all(_said(one).get("teaches", False) for one in state.rounds if one.episodes)
+    before = all(_classification(one).get("teaches", False) for one in state.rounds if one.episodes)
     brought = any(one.query is None for one in pool)
     return before and not brought and all(query.alone for query in step.asked)
 
 
-def _said(one: Round) -> Mapping[str, Any]:
+def _classification(one: Round) -> Mapping[str, Any]:
     said: Mapping[str, Any] = one.said.get("suffices", {})
     return said
 
@@ -133,7 +133,7 @@ def judged_rounds(state: SessionState) -> list[JudgedRound]:
 
 
 def _features(one: Round) -> tuple[float, ...]:
-    details = _said(one)
+    details = _classification(one)
     held = details.get("features", {})
     if not details.get("teaches") or set(held) != set(FEATURES):
         return ()

@@ -15,7 +15,7 @@ from engram.services.sessions.session_tools import AskedQuery, StepTools
 
 @dataclass(frozen=True, slots=True)
 class SiftedSentences:
-    """What enters the pool, and the contradictions that were named."""
+    """Sentences that enter the pool, and the contradictions among them."""
 
     found: list[PoolSentence]
     curated: CurationCounts

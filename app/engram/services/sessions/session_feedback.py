@@ -1,7 +1,7 @@
-"""What a verdict on a session reaches: the episodes of its rounds, each once, all through the log.
+"""Reach of a verdict on a session: the episodes of its rounds, each once, all through the log.
 
 The episode of the session's own question gets the verdict whole: which sentences hold the evidence, which of them
-that query missed (so the sense of "enough" hears whether it was complete by then), what the pool was after each
+that query missed (so sufficiency learns whether it was complete by then), what the pool was after each
 round (so that the sense of a round hears when it was), and the session's parts as expansion units of kind
 ``decomposition``. The episode of a sub-question gets what it found of that evidence, and
 is never taken to have failed for the rest, which it did not ask for.
@@ -29,7 +29,7 @@ from engram.storage.retrieval.episodes import EpisodeAnswer
 
 JUDGE = "session"
 """Who judges by a session's own conclusion; it has its caps like any other judge."""
-CONCLUSIVE = ("enough", "covered", "found", "answered")
+CONCLUSIVE = ("sufficiency", "covered", "found", "answered")
 """Ends from which a session's own conclusion may be drawn."""
 MOST_PARTS = 5
 """Parts of a question that become expansion units."""
@@ -104,7 +104,7 @@ class Teacher:
         """The first round after which the pool held a sentence of every passage that the verdict supports.
 
         None where it never did, or where the verdict does not claim to name all evidence or names none. What the
-        sense of "enough" hears is whether the first five of the own question did, before any later round.
+        sense of "sufficiency" hears is whether the first five of the own question did, before any later round.
 
         Raises:
             InvalidRequestError: it names what there is not.
@@ -164,13 +164,13 @@ def _states(sentence: str, binding: str) -> bool:
 
 
 def _read(one: Round) -> list[tuple[UUID, list[int]]]:
-    """What the session read of each of a round's queries; nothing of one whose passages were deleted."""
+    """Return what the session read of each of a round's queries; nothing of one whose passages were deleted."""
     shown_passages = [[passage for passage, _ in of_query] for of_query in one.said.get("shown", ())]
     return list(zip(one.episodes, shown_passages, strict=False))
 
 
 def _before(state: SessionState, episode: UUID) -> set[int]:
-    """What the pool held before the round of a query: its walk began with that, and did not find it."""
+    """Return the pool before the round of a query: its walk began with that, and did not find it."""
     number = next(one.number for one in state.rounds if episode in one.episodes)
     return {one.sentence_id for one in state.pool if one.round < number}
 
@@ -240,6 +240,6 @@ def _units(state: SessionState, parts: Sequence[_Query]) -> list[Expansion]:
     One with a name that some passage gave would keep it after that passage is deleted.
     """
     own = content_words(state.question)
-    said = [str(one.said["part"]) for one in state.rounds if one.said.get("part")]
-    texts = dict.fromkeys([*said, *(query.text for query in parts)])
+    part_texts = [str(one.said["part"]) for one in state.rounds if one.said.get("part")]
+    texts = dict.fromkeys([*part_texts, *(query.text for query in parts)])
     return [Expansion("decomposition", text) for text in texts if content_words(text) <= own][:MOST_PARTS]

@@ -1,4 +1,4 @@
-"""What sessions go by without an LLM: the passages in order, and how much of the question the pool has."""
+"""Rules of sessions without an LLM: the order of passages, and the coverage of the question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ class OrderedPassages:
     """The passages that were read, best first, and what that comes to.
 
     Attributes:
-        enough: probability that the first five of the session's own question hold all the evidence; None where
+        sufficiency: probability that the first five of the session's own question hold all the evidence; None where
             features do not rank, or that was not asked in this round.
         covered: of the question's words, what the pool names, in [0, 1].
     """
 
     ranked: list[int]
-    enough: float | None
+    sufficiency: float | None
     covered: float
 
 
 def ranked_by_rules(
     state: SessionState, queries: Sequence[AskedQuery], evidence: Sequence[PoolSentence], notes: Sequence[Note] = ()
 ) -> OrderedPassages:
-    """All that was read, see ``core.pool_ranking``; what a caller brought comes last.
+    """Rank all passages read, see ``core.planning.pool_ranking``; the caller's passages come last.
 
     Args:
         notes: of this round, besides those that there are.
@@ -38,7 +38,7 @@ def ranked_by_rules(
     holder = {sentence.sentence_id: sentence.passage_id for sentence in (*state.pool, *evidence)}
     bound = [one for note in (*state.notes, *notes) if note.kind == "binding" for one in note.cites]
     binding = {holder[sentence] for sentence in bound if sentence in holder}
-    lists = [(text, scored) for one in state.rounds for text, scored in _shown(one.said)]
+    lists = [(text, scored) for one in state.rounds for text, scored in _read_passages(one.said)]
     lists += [(query.text, [(passage.id, passage.score) for passage in query.passages]) for query in queries]
     own: Sequence[tuple[int, float]] = next((scored for text, scored in lists if text == state.question), ())
     telling = {passage for one in state.rounds for passage in one.said.get("telling", ())}
@@ -46,7 +46,7 @@ def ranked_by_rules(
     ranked = order(own, [scored for text, scored in lists if text != state.question], binding, telling)
     brought = [one.passage_id for one in (*state.pool, *evidence)]
     covered_share = coverage(state.question, [sentence.text for sentence in (*state.pool, *evidence)])
-    enough = next((query.enough for query in queries if query.text == state.question), None)
+    enough = next((query.sufficiency for query in queries if query.text == state.question), None)
     return OrderedPassages(list(dict.fromkeys([*ranked, *brought])), enough, covered_share)
 
 
@@ -69,18 +69,18 @@ def stops(
     """
     rule = state.asked.stop
     # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
-    sufficiency = ordered.enough if state.asked.top_k >= FIRST else None
+    sufficiency = ordered.sufficiency if state.asked.top_k >= FIRST else None
     is_enough = sufficiency is not None and sufficiency >= state.asked.at_least
     if rule in ("rounds", "llm", "published"):
         return None
-    if rule == "enough":
-        return "enough" if is_enough else None
+    if rule == "sufficiency":
+        return "sufficiency" if is_enough else None
     if rule == "covered":
         return "covered" if ordered.covered >= 1.0 else None
-    return "enough" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
+    return "sufficiency" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
 
 
-def _shown(details: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:
+def _read_passages(details: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:
     """The queries of a round that was made, each with what it showed."""
     return [
         (text, [(passage, score) for passage, score in scored])

@@ -23,7 +23,7 @@ from engram.services.retrieval.query_plan import new_query_id
 from engram.services.sessions.planner import SessionPlanner
 from engram.services.sessions.session_runner import load
 from engram.services.sessions.session_state import SessionRequest, SessionState
-from engram.services.sessions.session_views import SessionProgress, SessionView, shown
+from engram.services.sessions.session_views import SessionProgress, SessionView, session_view
 from engram.services.sessions.tree_options import options_of, said_of
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Reader, Writer
@@ -177,7 +177,7 @@ class SessionService:
             NotFoundError: there is no such session.
         """
         with self._database.snapshot() as reader:
-            return shown(reader, scope, _seen(reader, scope, session))
+            return session_view(reader, scope, _visible_state(reader, scope, session))
 
     def page(self, scope: Scope, status: Status | None, before: UUID | None, limit: int) -> list[SessionSummary]:
         """The collection's sessions that whoever asks may see, the latest first, those begun before ``before``."""
@@ -211,7 +211,7 @@ class SessionService:
             NotFoundError: there is no such session.
         """
         with self._database.snapshot() as reader:
-            return _seen(reader, scope, session)
+            return _visible_state(reader, scope, session)
 
     def cancel(self, scope: Scope, session: UUID) -> SessionView:
         """Have the session end; what its rounds found stays. One that has ended stays as it is.
@@ -275,7 +275,7 @@ class SessionService:
             return list(resolved(verdict, look_up(reader, scope.collection.id, verdict)).supports)
 
 
-def _seen(reader: Reader, scope: Scope, session: UUID) -> SessionState:
+def _visible_state(reader: Reader, scope: Scope, session: UUID) -> SessionState:
     """The session, if there is one and whoever asks may see it; raises NotFoundError else."""
     state = load(reader, scope.collection.id, session)
     if state is None or not scope.sees(state.principal):
@@ -284,5 +284,5 @@ def _seen(reader: Reader, scope: Scope, session: UUID) -> SessionState:
 
 
 def missing(scope: Scope, session: UUID) -> NotFoundError:
-    """What is raised where there is no such session."""
+    """Make the error for a session that does not exist."""
     return NotFoundError(f"There is no session {session} in collection {scope.collection.name!r}.")

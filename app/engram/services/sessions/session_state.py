@@ -31,7 +31,7 @@ ENOUGH = 0.9
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """How a session is to retrieve, stop and answer.
+    """Request of a session: retrieval, stopping and answering.
 
     Attributes:
         top_k: passages that each of its queries shows.
@@ -93,7 +93,7 @@ class SessionState:
     notes: Sequence[Note]
     ranked: Sequence[int]
     read: Mapping[int, int]
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     plan_state: Mapping[str, Any]
     conclusion: Conclusion | None
@@ -102,7 +102,7 @@ class SessionState:
 
     @property
     def number(self) -> int:
-        """Of the round that comes next, from 1."""
+        """Number of the next round, from 1."""
         return len(self.rounds) + 1
 
     @property
@@ -113,18 +113,18 @@ class SessionState:
 
     @property
     def walk(self) -> Walk | None:
-        """Where the queries of the last round that walked would have gone on."""
+        """Frontier of the last round that walked."""
         stored = next((one.walk for one in reversed(self.rounds) if one.walk is not None), None)
         return None if stored is None else loaded(stored)
 
     @property
     def sub_questions(self) -> list[str]:
-        """What its rounds went after, in order."""
+        """Sub-questions of its rounds, in order."""
         return [str(said) for one in self.rounds if (said := one.said.get("sub_question"))]
 
     @property
     def queries(self) -> list[str]:
-        """All that its rounds asked, in order."""
+        """All queries of its rounds, in order."""
         return [query for one in self.rounds for query in one.said.get("queries", ())]
 
 
@@ -153,7 +153,7 @@ def state_of(
         notes=[loaded_note(note) for note in stored.notes],
         ranked=list(stored.ranked),
         read=_read(rounds, evidence),
-        enough=stored.enough,
+        sufficiency=stored.sufficiency,
         covered=stored.covered,
         plan_state=stored.plan_state,
         conclusion=None
@@ -177,5 +177,5 @@ def _read(rounds: Sequence[Round], evidence: Sequence[StoredEvidence]) -> dict[i
 
 
 def stored_cost(cost: Cost) -> dict[str, Any]:
-    """As JSON has it, seconds to the millisecond."""
+    """Return the cost as JSON, seconds to the millisecond."""
     return asdict(cost) | {"seconds": round(cost.seconds, 3)}

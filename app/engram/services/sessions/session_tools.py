@@ -1,4 +1,4 @@
-"""What a step may use, within its session's budget: queries by the service's own pipeline, an LLM, and curation."""
+"""Tools of a step within its session's budget: queries by the service's own pipeline, an LLM, and curation."""
 
 import threading
 import time
@@ -60,14 +60,14 @@ class AskedQuery:
     text: str
     episode: UUID
     passages: Sequence[FoundPassage]
-    enough: float | None
+    sufficiency: float | None
     rest: Walk | None = None
     remembers: bool = False
     alone: bool = False
 
 
 class StepMeter:
-    """What a step costs, and whether the session can afford more; safe to share between threads."""
+    """Meter of a step's cost and of the budget left; safe to share between threads."""
 
     def __init__(self, budget: Budget, before: Cost, read: Mapping[int, int]) -> None:
         self._budget = budget
@@ -81,7 +81,7 @@ class StepMeter:
 
     @property
     def cost(self) -> Cost:
-        """Of the step so far, without its round."""
+        """Cost of the step so far, without its round."""
         with self._lock:
             used, fresh = self._usage, len(self._fresh)
         return Cost(
@@ -112,7 +112,7 @@ class StepMeter:
             self._usage += usage
 
     def room(self) -> int:
-        """How many passages may still be read that no round has.
+        """Number of unread passages that may still be read.
 
         Raises:
             BudgetSpentError: none, or there is no time.
@@ -126,9 +126,7 @@ class StepMeter:
         return room
 
     def reads(self, ids: Sequence[int]) -> list[int]:
-        """Of these passages, best first, those that may be read: once there is no room, only what was read
-        before.
-        """
+        """Return those passages, best first, that may be read; without room, only those read before."""
         allowed = []
         with self._lock:
             for passage in ids:
@@ -146,7 +144,7 @@ class StepMeter:
 
     @property
     def sentences(self) -> list[int]:
-        """Those sentences."""
+        """Ids of the sentences read."""
         with self._lock:
             return sorted(self._sentences)
 
@@ -162,7 +160,7 @@ def _refuse(reason: StopReason) -> NoReturn:
 
 
 class StepTools:
-    """What a step may use. Safe to share between threads of one step.
+    """Tools of a step. They are safe to share between threads of one step.
 
     Attributes:
         scope: where, and who asks.
@@ -212,7 +210,7 @@ class StepTools:
         self.meter.room()
         most = top_k or self._state.asked.top_k
         answer = self._serving.query(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
-        passages_shown = self._found(answer)
+        passages_shown = self._found_passages(answer)
         if binds is not None:
             passages_shown = [replace(passage, binds=binds(passage)) for passage in passages_shown]
             passages_shown = sorted(passages_shown, key=lambda passage: -passage.binds)[:most]
@@ -220,7 +218,7 @@ class StepTools:
         read = [passage for passage in passages_shown if passage.id in allowed]
         self.meter.saw(sentence.id for passage in read for sentence in passage.sentences)
         remembers = answer.memory == "read"
-        return AskedQuery(text, answer.query_id, read, answer.enough, answer.rest, remembers, answer.alone)
+        return AskedQuery(text, answer.query_id, read, answer.sufficiency, answer.rest, remembers, answer.alone)
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""
@@ -228,13 +226,13 @@ class StepTools:
         return [sentence.entities for of_text in analysed for sentence in of_text]
 
     def sentences(self, ids: Sequence[int]) -> list[StoredSentence]:
-        """Those of these sentences that there are, in the order given."""
+        """Return the existing ones of these sentences, in the order given."""
         with self._database.read() as reader:
             by_id = passages.sentences_by_id(reader, self.scope.collection.id, ids)
         return [by_id[one] for one in ids if one in by_id]
 
-    def given(self, external_ids: Sequence[str]) -> list[int]:
-        """Those of these passages that there are and that may be read, in the order given, by their ids here."""
+    def readable_ids(self, external_ids: Sequence[str]) -> list[int]:
+        """Return the internal ids of existing passages that may be read, in the order given."""
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external_ids)
         passage_ids = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
@@ -336,7 +334,7 @@ class StepTools:
         )
         return query if request.arm is None else replace(query, **request.arm)
 
-    def _found(self, answer: Answer) -> list[FoundPassage]:
+    def _found_passages(self, answer: Answer) -> list[FoundPassage]:
         external = [hit.passage_id for hit in answer.passages]
         with self._database.read() as reader:
             versions = passages.versions(reader, self.scope.collection.id, external)

@@ -15,7 +15,7 @@ from engram.core.planning.session import PoolSentence
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_runner import load
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, said
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, loaded_thought, thought_text
 from engram.services.sessions.tree_options import said_of
 from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredSentence
@@ -89,22 +89,22 @@ class TrajectoryService:
         self._database = database
 
     def all(self, scope: Scope) -> Iterator[Trajectory]:
-        """Those of every session of a collection that stopped and came to an answer, in the order of their ids."""
+        """Yield the trajectory of every stopped session with an answer, in the order of their ids."""
         collection_id, after = scope.collection.id, None
         while True:
             with self._database.snapshot() as reader:
                 page = session_lists.stopped(reader, collection_id, after, PAGE)
                 states = [load(reader, collection_id, session) for session in page]
                 whole = [state for state in states if state is not None and state.stop_reason != "erased"]
-                found = [list(_of(reader, state)) for state in whole]
-            for trajectories in found:
+                per_session = [list(_trajectories(reader, state)) for state in whole]
+            for trajectories in per_session:
                 yield from trajectories
             if len(page) < PAGE:
                 return
             after = page[-1]
 
 
-def _of(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
+def _trajectories(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
     planner, inner = _planned(state)
     searched = _Searched(reader, state)
     if "tree" in inner:
@@ -117,14 +117,14 @@ def _of(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
 
 
 def _planned(state: SessionState) -> tuple[str, Mapping[str, Any]]:
-    """Which planner did it and its own state; ``auto`` keeps that of the one that it picked."""
+    """Return the planner and its state; ``auto`` has those of the planner that it picked."""
     if state.planner == "auto":
         return str(state.plan_state.get("planner", state.planner)), state.plan_state.get("of", {})
     return state.planner, state.plan_state
 
 
 class _Searched:
-    """What the queries of a session's rounds showed."""
+    """Results of the queries of a session's rounds."""
 
     def __init__(self, reader: Reader, state: SessionState) -> None:
         self._of_query = {
@@ -142,7 +142,7 @@ class _Searched:
         for sentence in passages.sentences_of(reader, state.collection_id, sorted(passage_ids)):
             self._sentences.setdefault(sentence.passage_id, []).append(sentence)
 
-    def seen(self, queries: Sequence[str], passage: int | None = None) -> list[SentenceLine]:
+    def lines(self, queries: Sequence[str], passage: int | None = None) -> list[SentenceLine]:
         """Sentences of the passages that queries showed, each once; of this passage alone, if one went by."""
         passage_ids = dict.fromkeys(found for text in queries for found in self._of_query.get(text, ()))
         if passage is not None:
@@ -169,7 +169,7 @@ def _chain(state: SessionState, searched: _Searched) -> list[TrajectoryStep]:
         answer = str(one.said.get("answer") or "")
         before = [searched.line(line) for line in state.pool if line.round < one.number]
         kept_lines = [searched.line(line) for line in state.pool if line.round == one.number]
-        seen_lines = searched.seen(queries, one.said.get("passage"))
+        seen_lines = searched.lines(queries, one.said.get("passage"))
         turn = (one.said.get("observation"), one.said.get("reply"))
         steps.append(
             TrajectoryStep(
@@ -194,7 +194,14 @@ def _paths(
             continue
         steps = [
             TrajectoryStep(
-                "ask", state.question, [state.question], [], [], searched.seen([state.question]), first, ""
+                "ask",
+                state.question,
+                [state.question],
+                [],
+                [],
+                searched.lines([state.question]),
+                first,
+                "",
             )
         ]
         for at in tree_search.path(tree, node.id)[1:-1]:
@@ -202,7 +209,7 @@ def _paths(
             kept_lines = [searched.line(pool[one]) for one in thought.kept if one in pool]
             memory = [*steps[-1].memory, *steps[-1].kept]
             notes = [*steps[-1].notes, *([steps[-1].answer] if steps[-1].answer else [])]
-            seen_lines = searched.seen(thought.searched)
+            seen_lines = searched.lines(thought.searched)
             steps.append(
                 TrajectoryStep(
                     thought.did,
@@ -212,7 +219,7 @@ def _paths(
                     memory,
                     seen_lines,
                     kept_lines,
-                    said(thought),
+                    thought_text(thought),
                 )
             )
         yield Trajectory(state.id, planner, state.question, node.id, steps, end.answer, end.rating)

@@ -60,13 +60,13 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class SessionProgress:
-    """How far a session is: its status, and rounds that are new."""
+    """Progress of a session: its status, and its new rounds."""
 
     status: str
     rounds: Sequence[Round]
 
 
-def shown(reader: Reader, scope: Scope, state: SessionState) -> SessionView:
+def session_view(reader: Reader, scope: Scope, state: SessionState) -> SessionView:
     """The session as it can be read now."""
     collection = scope.collection
     stored = sessions.find(reader, collection.id, state.id)

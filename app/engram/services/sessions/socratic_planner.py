@@ -78,7 +78,7 @@ class SocraticPlanner:
             curated=sifted.curated,
             notes=[*notes, *sifted.contradictions],
             ranked=ranked,
-            enough=ordered.enough,
+            sufficiency=ordered.sufficiency,
             covered=ordered.covered,
             said={"answer": answer.text, "answer_cites": list(answer.cited), "prompts": VERSION},
             warnings=[*warnings, *failed],
@@ -87,7 +87,7 @@ class SocraticPlanner:
     def _queries(
         self, state: SessionState, tools: StepTools, llm: Llm, sub_question: str
     ) -> tuple[list[str], list[Fallback]]:
-        """What to search for; never a name that nobody gave."""
+        """Return the queries to ask, without names that neither question nor evidence has."""
         own = [state.question] if not state.rounds else []
         warnings: list[Fallback] = []
         try:

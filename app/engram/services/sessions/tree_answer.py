@@ -9,7 +9,7 @@ from engram.core.planning.tree_search import Tree, path
 from engram.providers.llm import Llm, reasoning
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.sessions.session_state import SessionState
-from engram.services.sessions.tree_branch import CONCLUDE, BranchState, said
+from engram.services.sessions.tree_branch import CONCLUDE, BranchState, thought_text
 from engram.services.sessions.tree_options import TreeOptions
 
 
@@ -34,7 +34,9 @@ def combined(
     if not last or options.combine == "vote" or len(_answers(tree)) == 1:
         return conclusion, []
     candidates = [
-        " / ".join([*(said(tree.nodes[at].state) for at in path(tree, node)[1:] if tree.nodes[at].state.answer)])
+        " / ".join(
+            [*(thought_text(tree.nodes[at].state) for at in path(tree, node)[1:] if tree.nodes[at].state.answer)]
+        )
         for node in _answers(tree).values()
     ]
     evidence = [(one.sentence_id, one.text) for one in pool]

@@ -55,7 +55,7 @@ class BranchState:
     rating: float | None = None
 
     def stored(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the state as JSON."""
         return asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
 
 
@@ -79,7 +79,7 @@ class MemoryAblation:
 
 @dataclass(slots=True)
 class Branch:
-    """Where a rollout stands: the path to its node, and the working memory as it sees it.
+    """Position of a rollout: the path to its node, and its view of the working memory.
 
     Attributes:
         pool, notes: the shared memory, and what this rollout made of it.
@@ -178,8 +178,8 @@ class Branch:
                 return self._conclude()
             question = following.sub_question
         here = len(self.asked)
-        kept = self.seek(question, session_model.queries(self.llm, question, self._known()))
-        evidence = self._evidence(kept)
+        queries = self.seek(question, session_model.queries(self.llm, question, self._known()))
+        evidence = self._evidence(queries)
         draft = self.llm.answer(question, evidence)
         thought = BranchState(
             DECOMPOSE,
@@ -187,7 +187,7 @@ class Branch:
             draft.text,
             draft.cited,
             searched=tuple(query.text for query in self.asked[here:]),
-            kept=tuple(one.sentence_id for one in kept),
+            kept=tuple(one.sentence_id for one in queries),
             settled=draft.sufficient,
         )
         self._remember(thought, evidence)
@@ -207,7 +207,7 @@ class Branch:
         settled = bool(refined.text) and refined.verdict != "unsupported"
         thought = BranchState(REFINE, last.question, refined.text, refined.cited, settled=settled)
         if refined.text != last.answer:
-            self.notes = [note for note in self.notes if note.text != said(last)]
+            self.notes = [note for note in self.notes if note.text != thought_text(last)]
             self._note(thought)
         return thought
 
@@ -229,7 +229,7 @@ class Branch:
         )
         if not draft.text:
             return thought
-        steps = [said(one) for one in self.path if one.answer]
+        steps = [thought_text(one) for one in self.path if one.answer]
         try:
             rating = reasoning.rate(self.llm, self.state.question, draft.text, steps, evidence)
         except LlmError:
@@ -250,7 +250,7 @@ class Branch:
         """The working memory in lines; without one what this path concluded."""
         if self.means.update:
             return [note.text for note in self.notes]
-        return [said(thought) for thought in self.path if thought.answer]
+        return [thought_text(thought) for thought in self.path if thought.answer]
 
     def _remember(self, thought: BranchState, evidence: Sequence[tuple[int, str]]) -> None:
         """Have memory written anew with what a step came to (Eq. 2), or the step's answer added if that fails."""
@@ -272,7 +272,7 @@ class Branch:
     def _note(self, thought: BranchState) -> None:
         """Have memory keep an answer that sentences bear out."""
         if self.means.update and thought.answer and thought.cites and thought.settled:
-            self.notes.append(Note("fact", said(thought), thought.cites, self.state.number))
+            self.notes.append(Note("fact", thought_text(thought), thought.cites, self.state.number))
 
 
 def possible(path: Sequence[BranchState], depth: int, limits: SearchLimits) -> tuple[str, ...]:
@@ -301,6 +301,6 @@ def possible(path: Sequence[BranchState], depth: int, limits: SearchLimits) -> t
     return actions
 
 
-def said(thought: BranchState) -> str:
+def thought_text(thought: BranchState) -> str:
     """A thought as memory has it: what was asked, and what came of it."""
     return f"{thought.question} {thought.answer}".strip()

@@ -1,4 +1,4 @@
-"""What a session may ask of its planner."""
+"""Options of planners."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ MOST_DOCUMENTS = 200
 
 @dataclass(frozen=True, slots=True)
 class TreeOptions:
-    """How the tree is searched.
+    """Options of the tree search.
 
     Attributes:
         together: rollouts of a wave that run side by side at most; the endpoint's own limits slow them down.
@@ -39,7 +39,7 @@ class TreeOptions:
 
 
 class PlannerOptions(BaseModel):
-    """All that a session may say of its planner; what is another planner's has no effect."""
+    """Options of all planners; those of another planner have no effect."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 

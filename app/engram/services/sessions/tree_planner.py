@@ -76,7 +76,7 @@ class TreePlanner:
             curated=branch.curated,
             notes=branch.notes,
             ranked=_ranked(ordered, branch.pool, branch.warnings),
-            enough=ordered.enough,
+            sufficiency=ordered.sufficiency,
             covered=ordered.covered,
             plan_state=_stored(tree),
             warnings=branch.warnings,
@@ -107,7 +107,7 @@ class _Wave:
             )
 
     def step(self, tree: Tree[BranchState]) -> SessionStep:
-        """What the wave came to."""
+        """Return the result of the wave."""
         nothing_left = tree_search.claim(tree, self._limits, self._options.seed) is None
         if self._options.combine == "vote" and decided(tree, self._limits.rollouts):
             nothing_left = True
@@ -130,7 +130,7 @@ class _Wave:
             curated=curated,
             notes=notes,
             ranked=_ranked(ordered, pool, outcomes),
-            enough=ordered.enough,
+            sufficiency=ordered.sufficiency,
             covered=ordered.covered,
             plan_state=_stored(tree),
             said={"rollouts": len(self._branches), "failed": tree.failed - self._before.failed, "prompts": VERSION},
@@ -140,7 +140,7 @@ class _Wave:
         )
 
     def _shared_out(self) -> tuple[Share, int]:
-        """What each rollout of the wave may cost, and how many there are; none can take another's share."""
+        """Return the cost limit of each rollout and their number; no rollout can take another's share."""
         remaining_shares = shares(self._state.budget, self._state.cost)
         rounds = max(1, self._state.budget.rounds - self._state.cost.rounds)
         rollout_count = max(
@@ -237,7 +237,7 @@ def _tree(state: SessionState) -> Tree[BranchState] | None:
 
 
 def _limits(options: TreeOptions, tree: Tree[BranchState]) -> SearchLimits:
-    """Those of the session; one that had all its rollouts stopped, so it was asked for more: a wave of them."""
+    """Return the session's limits; a session that had all its rollouts gets one more wave."""
     if tree.begun < options.limits.rollouts:
         return options.limits
     return replace(options.limits, rollouts=tree.begun + options.together)

@@ -17,12 +17,12 @@ class Share:
     tokens: int
 
     def among(self, several: int) -> "Share":
-        """What each of several gets if all get the same."""
+        """Return the equal share of each of several."""
         return Share(self.llm_calls // several, self.tokens // several)
 
 
 def shares(budget: Budget, cost: Cost) -> Share:
-    """What is left of a session's budget."""
+    """Return the rest of a session's budget."""
     return Share(max(0, budget.llm_calls - cost.llm_calls), max(0, budget.tokens - cost.tokens))
 
 

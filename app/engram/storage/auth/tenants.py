@@ -10,7 +10,7 @@ from engram.storage.row_lookups import NOW, THERE
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """How much a tenant may have; None: as much as it likes.
+    """Limits of a tenant; None is no limit.
 
     Attributes:
         passages: that it holds.
@@ -115,7 +115,7 @@ def remove(writer: Writer, name: str) -> bool:
 
 
 def judges(reader: Reader, name: str) -> set[str]:
-    """Whose verdicts the tenant's collections hold, and whom something is set for there."""
+    """Return the judges whose verdicts or settings the tenant's collections hold."""
     if reader.distributed:  # where nothing goes from name to name over all nodes
         ids = reader.rows(f"SELECT id FROM collection WHERE tenant = %(name)s AND {THERE}", {"name": name})
         own = {"own": [row.id for row in ids]}
@@ -163,10 +163,10 @@ def spend(writer: Writer, tenant: str, principal: str, kind: str, amount: int, q
         return None
     spent: int | None = writer.scalar(
         """
-        INSERT INTO spent (tenant, principal, day, kind, amount)
+        INSERT INTO quota_usage (tenant, principal, day, kind, amount)
         VALUES (%(tenant)s, %(principal)s, (now() AT TIME ZONE 'UTC')::date, %(kind)s, %(amount)s)
-        ON CONFLICT (tenant, principal, day, kind) DO UPDATE SET amount = spent.amount + excluded.amount
-            WHERE %(quota)s::bigint IS NULL OR spent.amount + excluded.amount <= %(quota)s
+        ON CONFLICT (tenant, principal, day, kind) DO UPDATE SET amount = quota_usage.amount + excluded.amount
+            WHERE %(quota)s::bigint IS NULL OR quota_usage.amount + excluded.amount <= %(quota)s
         RETURNING amount
         """,
         {"tenant": tenant, "principal": principal, "kind": kind, "amount": amount, "quota": quota},
@@ -175,10 +175,10 @@ def spend(writer: Writer, tenant: str, principal: str, kind: str, amount: int, q
 
 
 def spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
-    """What was spent today."""
+    """Return today's use of a quota."""
     total = reader.scalar(
         """
-        SELECT amount FROM spent WHERE tenant = %(tenant)s AND principal = %(principal)s AND kind = %(kind)s
+        SELECT amount FROM quota_usage WHERE tenant = %(tenant)s AND principal = %(principal)s AND kind = %(kind)s
           AND day = (now() AT TIME ZONE 'UTC')::date
         """,
         {"tenant": tenant, "principal": principal, "kind": kind},
@@ -187,10 +187,10 @@ def spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
 
 
 def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
-    """Kind -> what was spent of it today."""
+    """Return today's use of each quota, by its kind."""
     rows = reader.rows(
         """
-        SELECT kind, amount FROM spent WHERE tenant = %(tenant)s AND principal = %(principal)s
+        SELECT kind, amount FROM quota_usage WHERE tenant = %(tenant)s AND principal = %(principal)s
           AND day = (now() AT TIME ZONE 'UTC')::date
         """,
         {"tenant": tenant, "principal": principal},
@@ -227,7 +227,7 @@ def held(reader: Reader, tenant: str) -> tuple[int, int]:
 def forget_spent(writer: Writer, days: int) -> int:
     """Remove what was spent more than so many days ago."""
     return writer.execute(
-        "DELETE FROM spent WHERE day < (now() AT TIME ZONE 'UTC')::date - %(days)s::integer", {"days": days}
+        "DELETE FROM quota_usage WHERE day < (now() AT TIME ZONE 'UTC')::date - %(days)s::integer", {"days": days}
     )
 
 

@@ -57,7 +57,7 @@ def collections_to_delete(reader: Reader, tenant: str | None = None) -> list[int
 
 
 def tables() -> list[Table]:
-    """What holds rows of collections, before that what refers to it; not what has but one row of each."""
+    """List tables with rows of collections, the referring ones first, without tables of one row per collection."""
     deletable = [table for table in reversed(metadata.sorted_tables) if "collection_id" in table.columns]
     return [table for table in deletable if len(table.primary_key.columns) > 1]
 

@@ -29,7 +29,7 @@ ALONE = LockStrength("FOR UPDATE", "", "")
 
 
 def row_lock(writer: Writer, hold: LockStrength, *, wait: bool = True) -> str:
-    """What a statement that reads the row ends with to hold it; nothing where rows of it are on all nodes."""
+    """Return the SQL suffix that locks the collection's row; empty where every node has its rows."""
     if writer.distributed:
         return ""
     return hold.row if wait else f"{hold.row} SKIP LOCKED"

@@ -24,7 +24,10 @@ LOCAL_TENANT = "local"
 
 @dataclass(frozen=True, slots=True)
 class EncoderId:
-    """Which encoder: ``model`` is its name, and equal ``fingerprint``s (SHA-256, hex) mean comparable vectors."""
+    """Identity of an encoder:
+
+    its name ``model``, and a ``fingerprint`` (SHA-256, hex) that comparable vectors share.
+    """
 
     model: str
     fingerprint: str
@@ -32,7 +35,7 @@ class EncoderId:
 
 @dataclass(frozen=True, slots=True)
 class IndexRecall:
-    """What was measured of a collection's vector index.
+    """Measured recall of a collection's vector index.
 
     Attributes:
         recall: share of the ten nearest that it finds, in [0, 1], at this ``breadth`` of search.
@@ -99,17 +102,17 @@ class Collection:
 
     @property
     def corpus_kind(self) -> CorpusKind:
-        """Which ranking weights it starts from."""
+        """Kind of corpus, which decides the ranking weights to start from."""
         return self.fixed_kind or KindMeasure(self.title_share, self.question_share).kind
 
     @property
     def kind_source(self) -> KindSource:
-        """What decided on its kind."""
+        """Source of the kind: a setting, its questions or its titles."""
         return "setting" if self.fixed_kind else KindMeasure(self.title_share, self.question_share).source
 
     @property
     def encoder(self) -> EncoderId:
-        """What its vectors are made with."""
+        """Encoder of its vectors."""
         return EncoderId(self.encoder_model, self.encoder_fingerprint)
 
 
@@ -144,12 +147,12 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
 
 
 def missing(name: str) -> NotFoundError:
-    """What is raised where there is no such collection."""
+    """Make the error for a collection that does not exist."""
     return NotFoundError(f"There is no collection {name!r}.")
 
 
 def gone_error(name: str) -> GoneError:
-    """What is raised where the collection was there when the request came in, and is no more."""
+    """Make the error for a collection that was deleted during the request."""
     return GoneError(f"Collection {name!r} was deleted meanwhile.")
 
 
@@ -239,7 +242,7 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
 
 
 def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
-    """As ``lock_graph``: the space that the collection's vectors are of until the transaction ends; None: gone."""
+    """Lock the graph as ``lock_graph`` does and return the space of its vectors; None if the collection is gone."""
     row = locked(writer, collection_id, CHANGED)
     return None if row is None else row.space
 
@@ -389,14 +392,14 @@ def of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[C
     return [of_row(row) for row in rows]
 
 
-def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
+def holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -> list[Collection]:
     """The tenant's collections that hold a job, an answered query, a session or a verdict of this id, the oldest
     first.
 
     One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
     """
     if reader.distributed:
-        holders = reader.rows(f"SELECT collection_id FROM {_TABLES[what]} WHERE id = %(id)s", {"id": identity})
+        holders = reader.rows(f"SELECT collection_id FROM {_TABLES[resource]} WHERE id = %(id)s", {"id": identity})
         rows = reader.rows(
             f"""
             SELECT {COLUMNS} FROM collection
@@ -409,7 +412,8 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
         f"""
         SELECT {COLUMNS}
         FROM collection, LATERAL (
-            SELECT FROM {_TABLES[what]} held WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
+            SELECT FROM {_TABLES[resource]} held
+            WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
         ) AS held
         WHERE tenant = %(tenant)s AND {THERE}
         ORDER BY collection.id
@@ -448,7 +452,7 @@ def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -
 
 
 def of_row(row: Any) -> Collection:
-    """What a row of ``COLUMNS`` says."""
+    """Make a collection of a row of ``COLUMNS``."""
     columns = row._asdict()
     measured = columns.pop("index_recall")
     return Collection(**columns, index_recall={table: IndexRecall(**one) for table, one in measured.items()})

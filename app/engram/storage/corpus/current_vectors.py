@@ -1,4 +1,4 @@
-"""Which vectors of a collection are current: what was made for others, or kept of them, is of no use any more."""
+"""Identity of a collection's current vectors. Vectors computed or cached under another identity are stale."""
 
 from dataclasses import dataclass
 from uuid import uuid4
@@ -12,7 +12,7 @@ from engram.storage.row_lookups import THERE
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """Which vectors a snapshot has.
+    """Identity of the vectors in a snapshot.
 
     Attributes:
         space: that all of them are of.
@@ -36,7 +36,7 @@ CURRENT = f"({_READ})"
 
 
 def find_current(reader: Reader, collection_id: int) -> Current | None:
-    """Which vectors the collection has now; None: it is gone."""
+    """Return the identity of the collection's vectors; None if it is gone."""
     current = reader.scalar(f"{_READ} AND {THERE}", {"collection": collection_id})
     return None if current is None else Current(**current)
 

@@ -41,7 +41,7 @@ class TimeRow:
 
 
 def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
-    """Which of these normalised entity names exist."""
+    """Return those normalised entity names that exist."""
     rows = reader.rows(
         f"SELECT e.name FROM {id_rows('names', 'text')} {lookup('entity e', 'e.name = wanted.id')}",
         {"collection": collection_id, "names": list(names)},
@@ -50,7 +50,7 @@ def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set
 
 
 def known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
-    """Which of these time expressions exist."""
+    """Return those time expressions that exist."""
     rows = reader.rows(
         f"SELECT t.text FROM {id_rows('texts', 'text')} {lookup('time_expression t', 't.text = wanted.id')}",
         {"collection": collection_id, "texts": list(texts)},

@@ -1,4 +1,4 @@
-"""What the kind of a corpus is measured by, and the measures that are kept (see ``core.corpus_kind``)."""
+"""Reads for measuring the kind of a corpus, and the stored measures (see ``core.corpus_kind``)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def unmeasured(reader: Reader, priors: Collection[str], most: int) -> list[Unmea
 
 
 def count_queries(reader: Reader, collection_id: int, most: int) -> int:
-    """How many queries of a collection are kept, counted up to ``most``."""
+    """Count the stored queries of a collection, up to ``most``."""
     counted: int = reader.scalar(
         """
         SELECT count(*) FROM (
@@ -54,7 +54,7 @@ def count_queries(reader: Reader, collection_id: int, most: int) -> int:
 
 
 def best_candidates(reader: Reader, collection_id: int, columns: int, limit: int) -> list[NDArray[np.float32]]:
-    """Of each different question among the latest queries the features of its best candidate, (columns,).
+    """Return features of the best candidate, (columns,), for each distinct question among the latest queries.
 
     Args:
         columns: features of a candidate; queries with others are of another version, and left out.
@@ -75,7 +75,7 @@ def best_candidates(reader: Reader, collection_id: int, columns: int, limit: int
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What to keep of a look at a collection; None leaves what is known.
+    """Measures to store of a collection; None keeps the stored value.
 
     Attributes:
         title_share: of its passages.

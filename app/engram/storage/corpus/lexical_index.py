@@ -30,7 +30,7 @@ LOOKED_UP = 16
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """How often a passage has each of its terms (> 0)."""
+    """Counts (> 0) of the terms of a passage."""
 
     passage_id: int
     frequencies: Mapping[str, float]
@@ -104,7 +104,7 @@ def search(
 
 
 def question(*, evolved: bool) -> str:
-    """Of a statement, the tables ``corpus`` and ``asked``: the question's terms with their places and weights.
+    """Return SQL for the tables ``corpus`` and ``asked``: the question's terms with their places and weights.
 
     Args:
         evolved: with those that no base key has.
@@ -266,7 +266,7 @@ def remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> float
 
 
 def parameters(collection: Collection, weights: Mapping[str, float], **more: Any) -> dict[str, Any]:
-    """What these statements take."""
+    """Return the parameters of these statements."""
     return {
         "collection": collection.id,
         "k1": K1,

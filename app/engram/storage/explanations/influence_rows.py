@@ -57,7 +57,7 @@ class NearQuestion:
 
 @dataclass(frozen=True, slots=True)
 class SentencePlace:
-    """Where a sentence stands.
+    """Passage and position of a sentence.
 
     Attributes:
         similarity: cosine with the question.
@@ -74,7 +74,7 @@ class SentencePlace:
 
 @dataclass(frozen=True, slots=True)
 class LoggedTerm:
-    """What an event says of the ranking weights; ``cap``: how many of its judge's of that day count, None: all.
+    """Term of an event in the ranking weights; ``cap`` is how many a judge's day counts, None for all.
 
     ``contested``: it goes against what other judges said, and does not count.
     """
@@ -141,7 +141,7 @@ def strongest_movers(
 def touched(
     reader: Reader, collection_id: int, events: Sequence[int], sentences: Sequence[int]
 ) -> list[MovedSentence]:
-    """Those of the sentences whose memories the events moved, in id order."""
+    """Return those sentences whose memories the events moved, in id order."""
     rows = reader.rows(
         f"""
         SELECT audit.sentence_id, count(*) AS steps,
@@ -156,7 +156,7 @@ def touched(
 
 
 def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
-    """Those of the ``limit`` nearest past questions whose cosine is at least ``gate``, nearest first."""
+    """Return past questions of cosine ``gate`` or more among the ``limit`` nearest, nearest first."""
     past = nearness(focus.collection, "question", "embedding", "%(q)s")
     rows = reader.rows(
         f"""
@@ -202,7 +202,7 @@ def placed(
 
 
 def latest_terms(reader: Reader, collection_id: int, believed: PriorIdentity, limit: int) -> list[LoggedTerm]:
-    """What the ``limit`` latest events say of a model's weights, in the order of application."""
+    """Return the terms of the ``limit`` latest events in a model's weights, in order of application."""
     rows = reader.rows(
         f"""
         SELECT audit.event_id, event.judge, {DAY} AS day,

@@ -1,4 +1,4 @@
-"""What a collection learned as a whole, by the log: how its memories became surer over time, and which they are."""
+"""Overview of a collection's learning by the log: its memories, and how they became surer over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from engram.storage.row_lookups import WANTED, lookup
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What was applied in a part of the time.
+    """Counts of verdicts applied in a span of time.
 
     Attributes:
         ended_at: when its last verdict was applied.
@@ -111,7 +111,7 @@ def named(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
 
 
 def taught(reader: Reader, collection_id: int, event: int) -> list[str]:
-    """The models ("enough", "ranking", "round") whose weights the event counts in."""
+    """The models ("sufficiency", "ranking", "round") whose weights the event counts in."""
     rows = reader.rows(
         """
         SELECT DISTINCT model FROM ranking_audit

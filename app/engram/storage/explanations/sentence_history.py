@@ -1,4 +1,4 @@
-"""What is remembered of a sentence, to look at: where it stands, and page by page what moved it."""
+"""History of a sentence's memory: its place, and page by page the events that moved it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,7 @@ class FoundSentence:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSupport:
-    """How surely a sentence supports a past question; ``support`` and ``perplexity`` lie in [0, 1]."""
+    """Support of a past question by a sentence; ``support`` and ``perplexity`` lie in [0, 1]."""
 
     question_id: int
     question: str
@@ -34,7 +34,7 @@ class QuestionSupport:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMoveRow:
-    """What one event did to one channel of a sentence, by the audit.
+    """Effect of one event on one channel of a sentence, by the audit.
 
     Attributes:
         sequence: the event's place in the order of application.
@@ -97,7 +97,7 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
 
 
 def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MemoryMoveRow]:
-    """What the next ``limit`` events that count, those after sequence ``after``, did to the sentence, in order."""
+    """Return the next ``limit`` counting events after sequence ``after`` that moved the sentence, in order."""
     memory = "memory.sentence_id = %(id)s AND memory.channel = audit.channel"
     rows = reader.rows(
         f"""

@@ -61,7 +61,7 @@ def _accept_apart(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[tup
 def _accept(
     writer: Writer, events: Sequence[NewVerdictEvent], own: str
 ) -> list[tuple[int, StoredVerdictEvent] | None]:
-    """As ``accept``; ``own`` is an expression for an event's collection, "%(collection)s" if they have but one."""
+    """Accept events as ``accept`` does; ``own`` is the SQL expression for an event's collection."""
     named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
     rows = writer.rows(
         f"""
@@ -106,9 +106,9 @@ def _accept(
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-                 activated, ranked, features, enough, space)
+                 activated, ranked, features, sufficiency, space)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-                   e.profile, e.filter, e.activated, e.ranked, e.features, e.enough, e.space
+                   e.profile, e.filter, e.activated, e.ranked, e.features, e.sufficiency, e.space
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0
@@ -169,7 +169,7 @@ def _accept(
 
 
 def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
-    """What the verdicts name and bring, row by row, each with its verdict's place, from 1 on."""
+    """Return the verdicts' named rows and expansions as columns, each with its verdict's number from 1 on."""
     sentence_rows = [(n, *word) for n, verdict in enumerate(verdicts, start=1) for word in roles(verdict).items()]
     probable = [verdict.probabilities for verdict in verdicts]
     helped = [(n, passage) for n, verdict in enumerate(verdicts, start=1) for passage in verdict.passages]
@@ -190,14 +190,14 @@ def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class VerdictArrival:
-    """What a verdict meets when it arrives: the event first accepted under its key, its episode."""
+    """State at a verdict's arrival: its episode, and the event first accepted under its key."""
 
     first: StoredVerdictEvent | None
     has_episode: bool
 
 
 def arrival(reader: Reader, collection_id: int, principal: str, key: str, episode: UUID) -> VerdictArrival | None:
-    """What a verdict meets, in one statement; None if the collection is gone."""
+    """Read the state at a verdict's arrival in one statement; None if the collection is gone."""
     row = reader.row(
         f"""
         SELECT event.*,

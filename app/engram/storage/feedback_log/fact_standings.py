@@ -1,4 +1,4 @@
-"""How a judge agrees with those in good standing, in what it says of facts as in what it says of answers."""
+"""Agreement of a judge with judges in good standing, by verdicts on facts and on answers."""
 
 from datetime import date
 
@@ -11,7 +11,7 @@ LATEST = 1_000
 
 
 def standing(reader: Reader, collection_id: int, judge: str, day: date) -> JudgeStanding:
-    """What is known of a judge before this day began, in UTC.
+    """Return the standing of a judge before this day (UTC) began.
 
     Of facts its last word on each counts, held against the last words that judges in good standing gave on it,
     where these are not of two minds; what both contradict tells nothing, as what both reject of an answer does.

@@ -1,4 +1,4 @@
-"""How judges agree with those in good standing, by the log."""
+"""Agreement of judges with judges in good standing, by the log."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

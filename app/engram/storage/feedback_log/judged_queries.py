@@ -1,4 +1,4 @@
-"""What verdicts on an answered query go by: the log's own copy, which stays when the answer goes."""
+"""The log's copies of judged queries, which outlive the queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ def features_of(ranked: list[int] | None, features: bytes | None) -> NDArray[np.
     return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
 
 
-def enough_of(features: bytes | None) -> NDArray[np.float32] | None:
+def sufficiency_features(features: bytes | None) -> NDArray[np.float32] | None:
     """The features of the answer, (k,), see ``sufficiency``; None where it teaches nothing of what is enough."""
     return np.frombuffer(features, dtype="<f4") if features else None
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """What was asked, and the time that it was asked of."""
+    """Text and time constraint of a judged question."""
 
     id: UUID
     question: str
@@ -35,7 +35,7 @@ class JudgedQuestion:
 
 
 def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], space: int) -> list[JudgedQuestion]:
-    """What these events judge, as far as its vectors are not of this space."""
+    """Return questions that these events judge and whose vectors are of another space."""
     rows = reader.rows(
         f"""
         SELECT DISTINCT judged.id, judged.question, judged.time_constraint FROM {WANTED}

@@ -17,7 +17,7 @@ from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, evidence_of
-from engram.storage.feedback_log.judged_queries import enough_of, features_of
+from engram.storage.feedback_log.judged_queries import features_of, sufficiency_features
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED, lookup
 
@@ -166,7 +166,7 @@ def _event(row: Any) -> Event:
 
 @dataclass(frozen=True, slots=True)
 class FirstQuestion:
-    """How a question was put by the first event that taught it."""
+    """Wording of a question in the first event that taught it."""
 
     text: str
     embedding: Vector
@@ -189,7 +189,7 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What one event added to a model's weights, with what it can be computed from again.
+    """Term that one event added to a model's weights, with the inputs to recompute it.
 
     ``ranked`` and ``features``, (n, k), are None where features alone did not rank, and ``enough``, (k,), where
     the answer teaches nothing of what is enough. ``counted`` is whether the sum
@@ -205,7 +205,7 @@ class Term:
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
-    enough: NDArray[np.float32] | None
+    sufficiency: NDArray[np.float32] | None
     judge: str
     day: str
     cap: int | None
@@ -218,8 +218,8 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
-               audit.information, audit.precision, judged.activated, judged.ranked, judged.features, judged.enough,
-               event.judge,
+               audit.information, audit.precision, judged.activated, judged.ranked, judged.features,
+               judged.sufficiency, event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
         {lookup("feedback_event event", _APPLIED)}
@@ -242,7 +242,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
             activated=row.activated,
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
-            enough=enough_of(row.enough),
+            sufficiency=sufficiency_features(row.sufficiency),
             judge=row.judge,
             day=row.day,
             cap=row.daily_comparisons,
@@ -256,7 +256,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
 def term_sums(
     reader: Reader, collection_id: int, believed: PriorIdentity, after: int, limit: int = 2_000
 ) -> list[tuple[int, WeightEvidence]]:
-    """Those of ``terms`` that count, the evidence alone: (sequence, evidence)."""
+    """Return the counting ones of ``terms`` as (sequence, evidence)."""
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit

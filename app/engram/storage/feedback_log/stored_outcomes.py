@@ -1,4 +1,4 @@
-"""What verdicts came to, as it is stored: what a replay is held against, and the ids that lead through it.
+"""Stored outcomes of verdicts, to compare a replay with, and the ids that page through them.
 
 Read in pages, as ``history`` is, so that nobody holds much at once.
 """
@@ -133,7 +133,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
 
 
 def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
-    """Those of the sentences that there still are."""
+    """Return those sentences that still exist."""
     rows = reader.rows(
         f"SELECT s.id FROM {WANTED} {lookup('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
@@ -156,7 +156,7 @@ def left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> l
 
 
 def beliefs(reader: Reader, collection_id: int) -> list[PriorIdentity]:
-    """Those that there are sums or terms of, in order."""
+    """Return the priors with stored sums or terms, in order."""
     rows = reader.rows(
         """
         SELECT model, prior FROM ranking_belief WHERE collection_id = %(collection)s

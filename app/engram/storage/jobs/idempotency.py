@@ -13,7 +13,7 @@ from engram.storage.database import Reader, Writer
 def first_answer(
     reader: Reader, collection_id: int, principal: str, key: str, body_hash: bytes
 ) -> dict[str, Any] | None:
-    """What the principal's first request with this key was answered, or None if there was none.
+    """Return the answer to the principal's first request with this key; None if there was none.
 
     Raises:
         IdempotencyConflictError: the first request had another body.

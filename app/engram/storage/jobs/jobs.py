@@ -57,7 +57,7 @@ class Job:
 
     @property
     def waiting(self) -> int:
-        """How much is not done."""
+        """Number of rows that are not done."""
         return self.received - self.created - self.updated - self.unchanged - self.rejected
 
 
@@ -213,7 +213,7 @@ def page(reader: Reader, collection_id: int, before: int | None, limit: int) -> 
 
 
 def ahead(reader: Reader, collection_id: int, queued: Sequence[UUID]) -> dict[UUID, int]:
-    """Of each of these jobs that waits: how many of the collection's are done before it, one in hand included."""
+    """Count for each queued job the jobs of the collection before it, a running one included."""
     rows = reader.rows(
         f"""
         SELECT job.id, (

@@ -1,4 +1,4 @@
-"""What is set for single judges of a collection: noises and caps that differ from everybody else's."""
+"""Settings of single judges: observation noises and caps other than the default."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ from engram.storage.database import Reader, Writer
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """What is set for one judge; None: as for every judge.
+    """Settings of one judge; None is the default of every judge.
 
     Attributes:
         positive, negative: observation noises, above 0.
@@ -26,14 +26,14 @@ class JudgeSettings:
     comparisons: int | None = None
     trusted: bool | None = None
 
-    def said(self) -> dict[str, Any]:
-        """What is set."""
+    def overrides(self) -> dict[str, Any]:
+        """Return the settings that differ from the default."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
     def own(self) -> dict[str, Any]:
-        """What is set of the constants by which its verdicts are applied."""
-        return {name: value for name, value in self.said().items() if name != "trusted"}
+        """Return the judge's own constants for applying its verdicts."""
+        return {name: value for name, value in self.overrides().items() if name != "trusted"}
 
 
 _COLUMNS = """

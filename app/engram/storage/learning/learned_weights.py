@@ -1,4 +1,4 @@
-"""What verdicts taught a collection about weights, of whichever model: a sum, and the term of every event in it."""
+"""Learned weights of each model: a sum, and the term of every event in it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class LearnedWeights:
 
 @dataclass(frozen=True, slots=True)
 class WeightTerm:
-    """What one event says of a model's weights.
+    """Term of one event in a model's weights.
 
     Attributes:
         judge, day: whose verdict it is, and of which day (UTC), as 2026-05-01.
@@ -50,14 +50,14 @@ class WeightTerm:
 
 
 def find(reader: Reader, collection_id: int, believed: PriorIdentity) -> LearnedWeights | None:
-    """What the collection learned from this prior on; None if nothing yet."""
+    """Return the weights learned from this prior; None if nothing was learned."""
     return _learned(reader, collection_id, believed, "")
 
 
 def find_all(
     reader: Reader, collection_id: int, priors: Collection[PriorIdentity]
 ) -> dict[PriorIdentity, LearnedWeights]:
-    """Of each of these what the collection learned, where there is anything, in one statement."""
+    """Return the weights learned from each of these priors, in one statement."""
     statement = of_all(priors)
     rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
     return gathered([row._asdict() for row in rows], priors)
@@ -77,7 +77,7 @@ def of_all(priors: Collection[PriorIdentity]) -> CarriedStatement:
 def gathered(
     rows: Sequence[Mapping[str, Any]], priors: Collection[PriorIdentity]
 ) -> dict[PriorIdentity, LearnedWeights]:
-    """Of each of these what the collection learned, where there is anything."""
+    """Return the learned weights in these rows, by prior."""
     learned = {
         PriorIdentity(row["model"], row["prior"]): _sum(row["information"], row["precision"], row["events"])
         for row in rows
@@ -264,7 +264,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
 
 
 def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
-    """Of the terms of these questions' events, have those of the events ``contested`` be so and no others."""
+    """Mark the terms of the events ``contested`` among these questions' events, and no others, as contested."""
     rows = writer.rows(
         f"""
         UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s)

@@ -1,4 +1,4 @@
-"""What verdicts taught about whole questions: which sentences supported them."""
+"""Question memory: the sentences that supported past questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

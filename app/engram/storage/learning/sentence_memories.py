@@ -146,7 +146,7 @@ def memory_of(row: Any) -> SentenceMemory:
 
 
 def pulled_of(value: Any) -> GainBudget:
-    """As ``as_json`` keeps it."""
+    """Read a gain budget from its JSON."""
     return GainBudget(value["day"], tuple(sorted(value["kept"].items()))) if value else UNTOUCHED
 
 
@@ -156,7 +156,7 @@ def pulls_of(values: Sequence[Any]) -> tuple[list[str], list[Kept]]:
 
 
 def pulls_as_json(days: Sequence[str], budgets: Sequence[Kept]) -> Documents:
-    """As rows keep them; PostgreSQL's numbers lose nothing of a float."""
+    """Make the stored JSON of gain budgets; PostgreSQL's numbers keep every bit of a float."""
     return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, budgets, strict=True)])
 
 

@@ -1,4 +1,4 @@
-"""What a walk begins with, in one statement: the question's names, what they recall, and where they lead.
+"""Opening of a walk in one statement: the question's entities, its recalled supports, and the first links.
 
 The first hop goes on from what has the names, each with activation 1. That is the walk's own first hop nearly
 always: where past questions bring sentences to it, or a name has to be compared by embedding, it is made again.
@@ -25,7 +25,7 @@ _NEAR = "(SELECT id FROM nearest) AS wanted"
 
 @dataclass(frozen=True, slots=True)
 class WalkOpening:
-    """What a walk begins with.
+    """First read of a walk.
 
     Attributes:
         called: normalised name -> (entity, surface), see ``entities.called_entities``.
@@ -52,7 +52,7 @@ def read(
     recall: tuple[float, int] | None,
     near: int | None,
 ) -> WalkOpening:
-    """What a walk begins with that starts from these normalised names.
+    """Read the opening of a walk from these normalised names.
 
     Args:
         read: how many of the best sentences are read, see ``hops.linked_sentences``.

@@ -1,4 +1,4 @@
-"""The record of administrative acts."""
+"""Rows of the audit log, the record of administrative acts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from engram.storage.database import Reader, Writer
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """An act as it is recorded; ``status`` and ``ended_at`` are None while nobody knows what came of it."""
+class AuditEntry:
+    """One administrative act; ``status`` and ``ended_at`` are None until its outcome is known."""
 
     id: int
     begun_at: datetime
@@ -20,7 +20,7 @@ class Act:
     request_id: str | None
     action: str
     target: str
-    said: str | None
+    body: str | None
     status: int | None
 
 
@@ -35,11 +35,11 @@ def begin(
     target: str,
     body: str | None,
 ) -> int:
-    """Record that an act begins; its id."""
-    act: int = writer.scalar(
+    """Insert an entry for an act that begins, and return its id."""
+    entry: int = writer.scalar(
         """
-        INSERT INTO act (principal, tenant, client, request_id, action, target, said)
-        VALUES (%(principal)s, %(tenant)s, %(client)s, %(request)s, %(action)s, %(target)s, %(said)s)
+        INSERT INTO audit_log (principal, tenant, client, request_id, action, target, body)
+        VALUES (%(principal)s, %(tenant)s, %(client)s, %(request)s, %(action)s, %(target)s, %(body)s)
         RETURNING id
         """,
         {
@@ -49,26 +49,26 @@ def begin(
             "request": request_id,
             "action": action,
             "target": target,
-            "said": body,
+            "body": body,
         },
     )
-    return act
+    return entry
 
 
-def end(writer: Writer, act: int, status: int) -> None:
-    """Record what came of it."""
+def end(writer: Writer, entry: int, status: int) -> None:
+    """Record the outcome of an act as an HTTP status."""
     writer.execute(
-        "UPDATE act SET status = %(status)s, ended_at = clock_timestamp() WHERE id = %(id)s",
-        {"id": act, "status": status},
+        "UPDATE audit_log SET status = %(status)s, ended_at = clock_timestamp() WHERE id = %(id)s",
+        {"id": entry, "status": status},
     )
 
 
 def strip(writer: Writer, moment: datetime, limit: int) -> int:
-    """Forget what was sent, and from where, in acts of before the moment, at most ``limit``; of how many."""
+    """Erase bodies and addresses of at most ``limit`` entries from before a moment, and return how many."""
     return writer.execute(
         """
-        UPDATE act SET said = NULL, client = NULL WHERE id IN (
-            SELECT id FROM act WHERE begun_at < %(moment)s AND num_nonnulls(said, client) > 0 LIMIT %(limit)s
+        UPDATE audit_log SET body = NULL, client = NULL WHERE id IN (
+            SELECT id FROM audit_log WHERE begun_at < %(moment)s AND num_nonnulls(body, client) > 0 LIMIT %(limit)s
         )
         """,
         {"moment": moment, "limit": limit},
@@ -76,17 +76,17 @@ def strip(writer: Writer, moment: datetime, limit: int) -> int:
 
 
 def forget(writer: Writer, tenant: str) -> None:
-    """Remove the tenant's acts."""
-    writer.execute("DELETE FROM act WHERE tenant = %(tenant)s", {"tenant": tenant})
+    """Remove the entries of a tenant."""
+    writer.execute("DELETE FROM audit_log WHERE tenant = %(tenant)s", {"tenant": tenant})
 
 
-def page(reader: Reader, tenant: str, before: int | None, limit: int) -> Sequence[Act]:
-    """The tenant's acts, the latest first, those before the id ``before``."""
+def page(reader: Reader, tenant: str, before: int | None, limit: int) -> Sequence[AuditEntry]:
+    """Return entries of a tenant before the id ``before``, the latest first."""
     rows = reader.rows(
         """
-        SELECT id, begun_at, ended_at, principal, tenant, client, request_id, action, target, said, status
-        FROM act WHERE tenant = %(tenant)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
+        SELECT id, begun_at, ended_at, principal, tenant, client, request_id, action, target, body, status
+        FROM audit_log WHERE tenant = %(tenant)s AND id < %(before)s ORDER BY id DESC LIMIT %(limit)s
         """,
         {"tenant": tenant, "before": 2**63 - 1 if before is None else before, "limit": limit},
     )
-    return [Act(**row._asdict()) for row in rows]
+    return [AuditEntry(**row._asdict()) for row in rows]

@@ -1,4 +1,4 @@
-"""What waits for workers, and for how long."""
+"""Backlog of verdicts and jobs, and its age."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from engram.storage.jobs.jobs import OPEN
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How long the oldest of what waits has waited, in seconds; None where nothing waits."""
+    """Seconds that the oldest pending verdict and job have waited; None where nothing waits."""
 
     verdict_seconds: float | None
     job_seconds: float | None
 
 
 def backlog(reader: Reader) -> Backlog:
-    """What waits in all collections. A job counts from when it may be claimed."""
+    """Measure the backlog of all collections. A job counts from when it may be claimed."""
     row = reader.row(
         f"""
         SELECT

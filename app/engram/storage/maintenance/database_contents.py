@@ -1,4 +1,4 @@
-"""What a database holds, for a copy of it: its versions, its tables and their rows, and who else is connected."""
+"""Contents of a database for a backup: versions, tables, row counts, other connections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from engram.storage.row_lookups import THERE
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Of the server, of pgvector and of the schema; None of what is not there."""
+    """Versions of the server, of pgvector and of the schema; None if absent."""
 
     postgres: str
     pgvector: str | None
@@ -27,7 +27,7 @@ class CollectionEncoder:
 
 
 def versions(reader: Reader) -> Versions:
-    """What is installed and migrated."""
+    """Return the installed versions and the schema's revision."""
     row = reader.row(
         """
         SELECT current_setting('server_version') AS postgres,
@@ -52,7 +52,7 @@ def tables(reader: Reader) -> list[str]:
 
 
 def rows_of(reader: Reader, names: Sequence[str]) -> Mapping[str, int]:
-    """How many rows each of these tables has."""
+    """Count the rows of each table."""
     return {name: reader.scalar(f'SELECT count(*) FROM "{name}"') for name in names}
 
 
@@ -75,7 +75,7 @@ def exported(reader: Reader) -> str:
 
 
 def other_sessions(reader: Reader) -> int:
-    """How many others are connected to this database."""
+    """Count the other connections to this database."""
     count: int = reader.scalar(
         """
         SELECT count(*) FROM pg_stat_activity

@@ -1,4 +1,4 @@
-"""How much waits, is parked, is indexed and is stored, in all collections together."""
+"""Counts for metrics over all collections: pending, parked, indexed and stored rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from engram.storage.row_lookups import THERE
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """How many jobs of a kind are at a status; those that are over are not counted."""
+    """Number of open jobs of one kind and status."""
 
     kind: str
     status: str

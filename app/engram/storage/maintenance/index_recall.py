@@ -1,4 +1,4 @@
-"""How much of what is nearest a vector index finds, beside what an exact search does."""
+"""Recall of a vector index against exact search."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -103,5 +103,8 @@ def at(collection: Collection, table: str, breadth: int) -> Collection:
 
 
 def count_matches(exact: Sequence[float], got: Sequence[float]) -> int:
-    """How many of the ``exact`` nearest an index ``got``, by their distances: of equals any will do."""
+    """Count how many of the ``exact`` nearest an index ``got``, by distance;
+
+    equal distances are interchangeable.
+    """
     return min(len(exact), sum(distance <= exact[-1] + SAME for distance in got)) if exact else 0

@@ -1,4 +1,4 @@
-"""What the schema should have and does not: tables, columns, indexes and constraints that somebody took away."""
+"""Tables, columns, indexes and constraints that the schema should have and lacks."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from engram.storage.tables import metadata
 
 
 def missing(database: Database) -> list[str]:
-    """What the database lacks, in words. What it has besides does not count: indexes and weeks come and go."""
+    """Describe in words what the database lacks. Extra indexes and partitions do not count."""
     with database.read() as reader:
         expected = citus_distribution.spread_schema() if citus_distribution.distributed(reader) else metadata
     with database.inspected() as connection:

@@ -1,4 +1,4 @@
-"""Where a database's schema stands."""
+"""Standing of a database's schema against this version."""
 
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ Standing = Literal["current", "behind", "newer"]
 
 
 def standing(reader: Reader) -> Standing:
-    """Where the database's schema stands, as this version sees it: "newer" is a revision that it does not know.
+    """Return the schema's standing; "newer" is a revision that this version does not know.
 
     Raises:
         ConfigurationError: it was never migrated.

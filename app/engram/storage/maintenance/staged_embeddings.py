@@ -55,7 +55,7 @@ class UnembeddedText:
 
 
 def total(reader: Reader, collection_id: int) -> int:
-    """How many vectors the collection has: of its corpus, and of what callers sent."""
+    """Count the vectors of the collection: of its corpus and of texts from callers."""
     found: int = reader.scalar(
         f"""
         SELECT passage_count + sentence_count + entity_count
@@ -69,10 +69,10 @@ def total(reader: Reader, collection_id: int) -> int:
 
 
 def count(reader: Reader, collection_id: int, encoder: str | None) -> int:
-    """How many there are of this encoder, or of all."""
+    """Count staged vectors of this encoder, or of all encoders."""
     found: int = reader.scalar(
         """
-        SELECT count(*) FROM spare_vector
+        SELECT count(*) FROM staged_embedding
         WHERE collection_id = %(collection)s AND (%(encoder)s::text IS NULL OR encoder = %(encoder)s)
         """,
         {"collection": collection_id, "encoder": encoder},
@@ -88,7 +88,7 @@ def rows_without(
         f"""
         SELECT r.id, r.{TEXT_OF[table]} AS text FROM {table} r
         WHERE r.collection_id = %(collection)s AND r.id > %(after)s AND (
-            SELECT v.id FROM spare_vector v
+            SELECT v.id FROM staged_embedding v
             WHERE v.collection_id = r.collection_id AND v.{table}_id = r.id AND v.encoder = %(encoder)s
         ) IS NULL
         ORDER BY r.id LIMIT %(limit)s
@@ -103,7 +103,7 @@ def passages_without(reader: Reader, collection_id: int, encoder: str, after: in
     rows = reader.rows(
         f"""
         {SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s AND (
-            SELECT v.id FROM spare_vector v
+            SELECT v.id FROM staged_embedding v
             WHERE v.collection_id = p.collection_id AND v.passage_id = p.id AND v.encoder = %(encoder)s
               AND v.digest = {_CONTENT}
         ) IS NULL
@@ -119,7 +119,7 @@ def texts_without(reader: Reader, collection_id: int, encoder: str, limit: int) 
     rows = reader.rows(
         f"""
         SELECT said.text FROM {_SAID} WHERE (
-            SELECT v.id FROM spare_vector v
+            SELECT v.id FROM staged_embedding v
             WHERE v.collection_id = %(collection)s AND v.digest = {_digest("said.text")}
               AND v.encoder = %(encoder)s AND v.passage_id IS NULL
         ) IS NULL
@@ -146,7 +146,7 @@ def stage_rows(
     locked = "ORDER BY r.id FOR KEY SHARE OF r ON CONFLICT DO NOTHING"
     writer.execute(
         f"""
-        INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
+        INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
         FROM {new_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
         """,
@@ -154,7 +154,7 @@ def stage_rows(
     )
     writer.execute(
         f"""
-        INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
+        INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
         FROM {new_rows("unnest(%(ids)s::bigint[]) AS new(id)")}
         JOIN collection c ON c.id = new.collection_id {held} WHERE r.embedding IS NOT NULL {locked}
@@ -182,7 +182,7 @@ def stage_passages(
         "ids": [source.passage_id for source in sources],
         "hashes": [source.content_hash for source in sources],
     }
-    insert = "INSERT INTO spare_vector (collection_id, encoder, passage_id, digest, embedding)"
+    insert = "INSERT INTO staged_embedding (collection_id, encoder, passage_id, digest, embedding)"
     held = """
         JOIN collection c ON c.id = new.collection_id AND c.key_building = %(building)s
         JOIN passage p ON p.collection_id = new.collection_id AND p.id = new.id AND p.content_hash = new.hash
@@ -213,7 +213,7 @@ def stage_texts(
     """Keep vectors of texts that callers sent."""
     writer.execute(
         f"""
-        INSERT INTO spare_vector (collection_id, encoder, digest, embedding)
+        INSERT INTO staged_embedding (collection_id, encoder, digest, embedding)
         SELECT new.collection_id, %(encoder)s, {_digest("new.text")}, new.embedding
         FROM {new_rows("unnest(%(texts)s::text[], %(vectors)s::vector[]) AS new(text, embedding)")}
         ON CONFLICT DO NOTHING
@@ -230,7 +230,7 @@ def stage_texts(
 def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
     """Remove what is of former contents of these passages."""
     writer.execute(
-        "DELETE FROM spare_vector WHERE collection_id = %(collection)s AND passage_id = ANY(%(passages)s)",
+        "DELETE FROM staged_embedding WHERE collection_id = %(collection)s AND passage_id = ANY(%(passages)s)",
         {"collection": collection_id, "passages": list(passages)},
     )
 
@@ -239,7 +239,7 @@ def forget_texts(writer: Writer, collection_id: int) -> None:
     """Remove what is of texts that callers sent."""
     writer.execute(
         """
-        DELETE FROM spare_vector
+        DELETE FROM staged_embedding
         WHERE collection_id = %(collection)s AND digest IS NOT NULL AND passage_id IS NULL
         """,
         {"collection": collection_id},
@@ -250,8 +250,8 @@ def drop(writer: Writer, collection_id: int, limit: int) -> int:
     """Remove up to ``limit`` vectors; how many there were."""
     return writer.execute(
         """
-        DELETE FROM spare_vector WHERE collection_id = %(collection)s AND id IN (
-            SELECT id FROM spare_vector WHERE collection_id = %(collection)s LIMIT %(limit)s
+        DELETE FROM staged_embedding WHERE collection_id = %(collection)s AND id IN (
+            SELECT id FROM staged_embedding WHERE collection_id = %(collection)s LIMIT %(limit)s
         )
         """,
         {"collection": collection_id, "limit": limit},
@@ -285,7 +285,7 @@ def put_in_place(writer: Writer, collection_id: int, table: Table, encoder: Enco
 
 
 def judged_in(writer: Writer, collection_id: int, space: int) -> int:
-    """How many questions taught something and have no vectors in this space."""
+    """Count the questions that taught something and have no vectors in this space."""
     found: int = writer.scalar(
         """
         SELECT count(*) FROM judged_query judged
@@ -316,7 +316,7 @@ def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
 
 def _put(table: Table, condition: str) -> str:
     """Each row's vector is looked up by itself: see ``lookups``."""
-    staged_row = lookup("spare_vector v", f"{condition} AND v.encoder = %(encoder)s")
+    staged_row = lookup("staged_embedding v", f"{condition} AND v.encoder = %(encoder)s")
     return f"""
         UPDATE {table} r SET embedding = new.embedding
         FROM (
@@ -343,8 +343,8 @@ _PUT: Mapping[Table, str] = {
         FROM (
             SELECT wanted.collection_id, wanted.id, v.embedding, t.embedding AS timed
             FROM {id_rows("ids", "uuid")} {lookup("judged_query held", "held.id = wanted.id")}
-            {lookup("spare_vector v", _sent_text("held.question") + " AND v.encoder = %(encoder)s")}
-            {lookup("spare_vector t", _TIMED.replace("v.", "t."), outer=True)}
+            {lookup("staged_embedding v", _sent_text("held.question") + " AND v.encoder = %(encoder)s")}
+            {lookup("staged_embedding t", _TIMED.replace("v.", "t."), outer=True)}
             WHERE held.time_constraint IS NULL OR t.embedding IS NOT NULL OFFSET 0
         ) AS new
         WHERE r.collection_id = new.collection_id AND r.id = new.id

@@ -45,7 +45,7 @@ class VectorIndex:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """How many rows of a table a collection holds."""
+    """Number of rows of a table in a collection."""
 
     collection_id: int
     table: str
@@ -95,7 +95,7 @@ def indexes(reader: Reader) -> list[VectorIndex]:
 
 
 def held(reader: Reader) -> list[TableRows]:
-    """What each collection holds of each table that is searched by nearness."""
+    """Count the rows of each collection in each table that is searched by vector."""
     question_counts = reader.rows("SELECT collection_id, count(*) AS rows FROM question GROUP BY collection_id")
     questions = {row.collection_id: row.rows for row in question_counts}
     rows = reader.rows(f"SELECT id, passage_count, entity_count FROM collection WHERE {THERE} ORDER BY id")
@@ -172,7 +172,7 @@ def rebuild(administrator: Administrator, index: VectorIndex, memory_mb: int) ->
 
 
 def _prepare(administrator: Administrator, memory_mb: int) -> None:
-    """How much a build may take."""
+    """Set the memory that a build may take."""
     administrator.scalar("SELECT set_config('maintenance_work_mem', %(size)s, false)", {"size": f"{memory_mb}MB"})
     # The other cores belong to queries; and workers would need the whole of that memory as shared memory, of which
     # a container often has 64 MB.

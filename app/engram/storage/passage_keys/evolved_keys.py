@@ -1,4 +1,4 @@
-"""How far a collection's keys have evolved: its progress, base keys to start from, and the evolved keys that serve.
+"""Evolution of a collection's passage keys: progress, base keys, and the evolved keys that serve.
 
 ``lock`` comes before all that writes what verdicts taught a collection's keys, here and in ``key_credits``.
 """
@@ -19,7 +19,7 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EvolutionProgress:
-    """How far a collection's batches have come (ERM, Eqs. 9-10).
+    """Progress of a collection's batches (ERM, Eqs. 9-10).
 
     Attributes:
         batch_events: validated events in the batch that is not full yet.
@@ -103,7 +103,7 @@ def lock(writer: Writer, collection_id: int) -> EvolutionProgress:
 
 
 def progress(reader: Reader, collection_id: int) -> EvolutionProgress:
-    """How far the collection's batches have come."""
+    """Return the progress of the collection's batches."""
     row = reader.row(
         """
         SELECT batch_events, batch_gain, best_gain, stale_batches, waiting, due FROM key_evolution
@@ -171,7 +171,7 @@ def lock_base_keys(writer: Writer, collection_id: int, passages: Sequence[int]) 
 
 
 def base_keys(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, Base]:
-    """As ``lock_base_keys``, but to look at."""
+    """Read base keys without locking them."""
     return _with_terms(reader, collection_id, _dense(reader, collection_id, passages))
 
 
@@ -272,7 +272,7 @@ def _put_keys(writer: Writer, collection_id: int, keys: Sequence[EvolvedKey]) ->
 
 
 def postings(key: EvolvedKey, base: Base) -> list[Posting]:
-    """What an evolved key adds to the lexical search; terms that single precision sees unchanged are left out."""
+    """Return the lexical postings that an evolved key adds, without those that vanish in single precision."""
     length = float(np.float32(base.length))
     raised = []
     for term, increment in key.increments.items():

@@ -1,4 +1,4 @@
-"""What verdicts credit to passage keys: expansion units, credits, and the expansion memories they add up to.
+"""Credits of verdicts for passage keys: expansion units, credits, and the memories they add up to.
 
 Scores are never kept apart from their reasons: a (passage, unit) score is the sum of its events' credits, in the
 order of the events' ids, so it does not depend on who applied what first. Memories and evolved keys are made from
@@ -41,7 +41,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionEvidence:
-    """What an event with expansions amounts to; ``strength`` is the λ its gains were taken with."""
+    """Outcome of an event with expansions; ``strength`` is the λ of its gains."""
 
     event_id: int
     gate: str
@@ -51,7 +51,7 @@ class ExpansionEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """What an event says of one (passage, unit): Δ and w of ERM, Eqs. 5-6."""
+    """Credit of an event for one (passage, unit): Δ and w of ERM, Eqs. 5-6."""
 
     event_id: int
     passage_id: int
@@ -218,7 +218,7 @@ def _write_some_credits(writer: Writer, collection_id: int, credits: Sequence[Cr
 
 @dataclass(frozen=True, slots=True)
 class CreditPair:
-    """What a credit is computed from: the event's question (d,) and its λ beside the pair itself."""
+    """Inputs of a credit: the event's question (d,), its λ and the pair itself."""
 
     event_id: int
     passage_id: int

@@ -14,7 +14,7 @@ from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 @dataclass(frozen=True, slots=True)
 class WithdrawnEvidence:
-    """What revoked events had a part in.
+    """Passages and units that revoked events had credited.
 
     Attributes:
         passages: whose scores the events had raised, in id order.

@@ -66,7 +66,7 @@ class UnitSource:
 
 @dataclass(frozen=True, slots=True)
 class CreditRow:
-    """What an event says of one (passage, unit); the passage by its external id."""
+    """Credit of an event for one (passage, unit); the passage by its external id."""
 
     passage_id: str
     unit_id: int
@@ -76,7 +76,7 @@ class CreditRow:
 
 @dataclass(frozen=True, slots=True)
 class KeyEffect:
-    """What an event's expansions came to.
+    """Effect of an event's expansions on passage keys.
 
     ``status`` is as in ``UnitSource``; None for an event whose expansions were not validated. ``credits`` are the
     best of its ``credit_count`` credits.
@@ -191,7 +191,7 @@ def sources(
 
 
 def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> KeyEffect | None:
-    """What the event's expansions came to, with its ``limit`` best credits; None if it carried none.
+    """Return the effect of the event's expansions with its ``limit`` best credits; None if it had none.
 
     Also None while the event is not applied.
     """

@@ -14,7 +14,7 @@ from engram.storage.jobs.jobs import Job
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """What a passage's keys are made from, as it was at one moment; sentences in reading order."""
+    """Text that a passage's key is made from, at one moment; sentences in reading order."""
 
     passage_id: int
     content_hash: bytes
@@ -75,7 +75,7 @@ def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]
 
 
 def count(reader: Reader, job: Job) -> int:
-    """How many keys are staged."""
+    """Count the staged keys."""
     found: int = reader.scalar(
         "SELECT count(*) FROM staged_key WHERE collection_id = %(collection)s AND job_id = %(job)s", _job_key(job)
     )

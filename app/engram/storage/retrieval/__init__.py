@@ -1,1 +1,1 @@
-"""What a query reads, and the episode it leaves."""
+"""Reads of a query, and the episode it writes."""

@@ -1,4 +1,4 @@
-"""What the second look reads: whom the best passages name, and what every candidate shares with them.
+"""Reads of complementarity reranking: entities of the best passages, and links of candidates to them.
 
 Vectors never leave the database; what comes of them are cosines.
 """
@@ -27,7 +27,7 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class PoolLinks:
-    """What is read of a pool of m passages and of n candidates.
+    """Links between a pool of m passages and n candidates.
 
     Attributes:
         members: of the pool those that have sentences, in the order in which they were asked for, (m,).
@@ -98,7 +98,7 @@ def look(
     most: int,
     carried: CarriedStatement | None = None,
 ) -> PoolLinks:
-    """What is known of the pool's members, and what candidates share with them.
+    """Read the entities of the pool's members, and the links of candidates to them.
 
     Args:
         pool: passages, at least one.

@@ -1,4 +1,4 @@
-"""What exploration asks of the database: what is known of candidates, and what to show of a passage."""
+"""Reads of exploration: facts about candidates, and the text to show of a passage."""
 
 from collections.abc import Iterable, Sequence
 

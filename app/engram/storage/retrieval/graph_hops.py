@@ -58,7 +58,7 @@ _ALL_TIMES = """
 
 @dataclass(frozen=True, slots=True)
 class HopResult:
-    """What one hop reaches.
+    """Candidates and evidence that one hop reaches.
 
     Attributes:
         candidates: all of it.
@@ -152,7 +152,7 @@ def linking(focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int
 
 
 def linked(focus: Focus, entity_rows: str, near: str | None) -> str:
-    """Of a statement, what entities lead to, as the table ``candidates``.
+    """Return SQL for the table ``candidates``: sentences linked to the entities.
 
     Args:
         entity_rows: rows ``given(entity_id, score)``.
@@ -271,7 +271,7 @@ def reaching(focus: Focus, candidates: str, *, before: str = "", besides: str = 
 
 
 def reached(focus: Focus, row: Any) -> HopResult:
-    """What the one row of a statement of ``reaching`` says."""
+    """Make a hop's result of the one row of a ``reaching`` statement."""
     return HopResult(_candidates(focus, row), *_evidence(row))
 
 
@@ -323,7 +323,7 @@ def _factor_columns(focus: Focus) -> str:
 
 
 def _weight(focus: Focus, *, floor: bool = False) -> str:
-    """What sentences are ordered by where all have one activation, see ``propagation.sentence_weights``.
+    """Return SQL that orders sentences of equal activation, see ``propagation.sentence_weights``.
 
     ``floor``: with no factor below 0, as there.
     """
@@ -335,14 +335,14 @@ def _weight(focus: Focus, *, floor: bool = False) -> str:
 
 
 def _columns(focus: Focus) -> dict[str, str]:
-    """What is told of every candidate, and how it is computed; not what is the same for all."""
+    """Return the columns of a candidate, by name, and their SQL; without those equal for all."""
     days = {name: f"coalesce({name}::float8, 'NaN')" for name in ("starts", "ends")} if focus.asked else {}
     factors = [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
     return {name: name for name in ("id", "passage_id", "activation", "semantic", *factors)} | days
 
 
 def _factors(focus: Focus) -> str:
-    """What the factors of a few sentences are read from."""
+    """Return SQL that reads the factors of a few sentences."""
     memories = (
         lookup(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
         for one in _channels(focus)
@@ -351,7 +351,7 @@ def _factors(focus: Focus) -> str:
 
 
 def _reached_factors(focus: Focus) -> str:
-    """What the factors of the sentences that a hop reached are read from."""
+    """Return SQL that reads the factors of the sentences reached by a hop."""
     memories = (
         "FULL JOIN "
         + join_once(f"sentence_memory {one}", "sentence_id", _REACHED, condition=f"{one}.channel = '{one}'")
@@ -362,7 +362,7 @@ def _reached_factors(focus: Focus) -> str:
 
 
 def _all_factors(focus: Focus) -> str:
-    """What the factors of all sentences of a collection are read from: joined, they cost a third less."""
+    """Return SQL that reads the factors of all sentences of a collection, in one join, which costs a third less."""
     memories = (_ALL_MEMORY.format(channel=channel) for channel in _channels(focus))
     return "".join([*memories, *([_ALL_TIMES] if focus.asked else [])])
 

@@ -30,7 +30,7 @@ def indexed_rows(collection_id: int, alias: str = "") -> str:
 def nearness(
     collection: Collection, table: str, column: str, vector: str, *, exact: bool = False, alias: str = ""
 ) -> Nearness:
-    """How to order rows of ``table`` by ``column``'s nearness to ``vector``, a parameter or a column.
+    """Return how to order rows of ``table`` by nearness of ``column`` to ``vector``, a parameter or a column.
 
     Args:
         exact: search exactly also where there is an index.

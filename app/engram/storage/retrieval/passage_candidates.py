@@ -16,7 +16,7 @@ from engram.storage.retrieval.query_focus import Focus, GraphLimits
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
-    """Which of the question's words n passages have.
+    """Words of the question in each of n passages.
 
     Attributes:
         score: BM25 of each passage, in single precision, 0 for one that has none, (n,).
@@ -46,7 +46,7 @@ class CandidatePassages:
     words: QuestionWords
 
     def without(self, passages: Collected[int]) -> "CandidatePassages":
-        """The same without some of the passages."""
+        """Return the candidates without these passages."""
         mask = ~np.isin(self.ids, list(passages))
         return CandidatePassages(
             ids=self.ids[mask],

@@ -23,7 +23,7 @@ SEARCHES_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """How near a passage's key is to the question (cosine), and its title."""
+    """Cosine of a passage's key with the question, and the passage's title."""
 
     similarity: float
     title: str | None
@@ -132,7 +132,7 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
 
 
 def and_given(focus: Focus, condition: str) -> str:
-    """The same of the rows ``nearest`` of a statement, and of those ``condition``, an array of ids, besides."""
+    """Return SQL for the nearest rows of a statement and the rows with ids in the array ``condition``."""
     return _of_keys(_AND_GIVEN, focus, condition)
 
 
@@ -165,7 +165,7 @@ class Search:
 def nearest_to_each(
     reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits
 ) -> list[list[int]]:
-    """What each search finds by base keys, best first: one statement for many, and one for many with metadata."""
+    """Return the nearest passages of each search by base keys, in one or two statements."""
     found: list[list[int]] = [[] for _ in searches]
     for filtered in (False, True):
         # Apart: where a filter is asked for, however wide it is, the planner may go by it instead of by the key.
@@ -203,7 +203,7 @@ def _nearest_to_each(
 
 
 def timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, float]:
-    """Of the given passages, those with a dated sentence: how well its days agree with those asked for, in [0, 1].
+    """Return the passages with dated sentences, and how well their days match the question's, in [0, 1].
 
     A passage is as timely as its best sentence. Nothing is read for a question that names no time.
     """

@@ -1,4 +1,4 @@
-"""What a query looks for and where, and how much one statement may read for it."""
+"""Focus of a query, and bounds on what one statement may read for it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class GraphLimits:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What a query looks for and where: the same for all its statements.
+    """Collection, vectors and filters of a query, the same for all its statements.
 
     Attributes:
         collection: the corpus.

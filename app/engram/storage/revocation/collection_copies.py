@@ -37,7 +37,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What of the source there is to copy.
+    """Contents of the source collection to copy.
 
     Attributes:
         passages: that were there by then.
@@ -56,7 +56,7 @@ class Corpus:
 
 
 def of_source(table: str, condition: str, *, outer: bool = False) -> str:
-    """As ``each``, of the source's rows."""
+    """Return a lookup as ``each`` does, in the source's rows."""
     return lookup(table, condition, outer=outer, collection="%(source)s")
 
 
@@ -110,7 +110,7 @@ def is_taken(reader: Reader, source: int, name: str) -> bool:
 
 
 def made_by(reader: Reader, source: int, name: str, job: UUID) -> dict[str, Any] | None:
-    """What the job said of the collection ``name`` that it made; None if it made none."""
+    """Return the job's report on the collection ``name`` that it made; None if it made none."""
     found: dict[str, Any] | None = reader.scalar(
         f"SELECT past->'report' FROM collection WHERE {_BESIDE} AND past->>'job' = %(job)s",
         {"source": source, "name": name, "job": str(job)},
@@ -151,7 +151,7 @@ def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID
 
 
 def census(reader: Reader, source: int, until: datetime) -> Corpus:
-    """What there is to copy."""
+    """Count the contents to copy."""
     row = reader.row(
         f"""
         SELECT present.*, entity_count AS entities,

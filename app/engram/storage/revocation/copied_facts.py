@@ -1,4 +1,4 @@
-"""What was said of facts by a past moment, copied; what was believed of them is replayed from that."""
+"""Copies of the statements of facts up to a past moment; beliefs are replayed from them."""
 
 from engram.storage.database import Writer
 from engram.storage.revocation.collection_copies import Copy, of_source, rows_of

@@ -160,7 +160,7 @@ def _of_events(table: str) -> str:
 
 
 def dated(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
-    """Those of the sentences that have a time channel: an expression of their own, or one that it began as."""
+    """Return those sentences that have a time channel, by an expression now or at first."""
     rows = reader.rows(
         f"""
         SELECT s.id FROM {IDS} {of_source("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
@@ -346,7 +346,7 @@ def _count(reader: Reader, copy: Copy, description: str, table: str) -> int:
 
 
 def learned(reader: Reader, copy: Copy) -> dict[str, int]:
-    """How much the copy learned: table -> rows."""
+    """Count the copy's learned rows by table."""
     tables = ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key")
     counts = ", ".join(
         f"(SELECT count(*) FROM {table} WHERE collection_id = %(target)s) AS {table}" for table in tables

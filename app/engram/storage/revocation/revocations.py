@@ -1,4 +1,4 @@
-"""Which verdicts a job that revokes is about."""
+"""Selection of the verdicts that a revocation job takes back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from engram.storage.database import Reader, Writer
 
 @dataclass(frozen=True, slots=True)
 class VerdictFilter:
-    """Which verdicts: of this judge, received from ``since`` on and before ``before``; None: whatever it is."""
+    """Filter of verdicts: by this judge, received from ``since`` on and before ``before``; None matches all."""
 
     judge: str | None = None
     since: datetime | None = None
     before: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """As a job keeps it; what is None is left out."""
+        """Return the filter as a job stores it, without None."""
         document = {"judge": self.judge, "from": _time(self.since), "to": _time(self.before)}
         return {name: value for name, value in document.items() if value is not None}
 
@@ -32,7 +32,7 @@ _MATCHING = """
 
 @dataclass(frozen=True, slots=True)
 class StartedRevocation:
-    """What a request revoked at once and left to its job, which goes up to the event ``last``."""
+    """Events that a request revoked at once, and the last event ``last`` that its job covers."""
 
     last: int
     at_once: int

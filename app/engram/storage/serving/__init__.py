@@ -1,1 +1,1 @@
-"""What verdicts say of the queries that a collection served."""
+"""Verdicts on the queries that a collection served."""

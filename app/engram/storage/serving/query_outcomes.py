@@ -1,4 +1,4 @@
-"""What queries came to, by what verdicts say of them: one row of plain numbers per query."""
+"""Outcomes of queries by their verdicts: one row of plain numbers per query."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Who may do what: tenants, which own collections, and access keys."""
+"""Tables of tenants, which own collections, and of access keys."""
 
 from sqlalchemy import (
     TIMESTAMP,
@@ -65,8 +65,8 @@ access_key = Table(
     comment="Keys that requests are made with.",
 )
 
-spent = Table(
-    "spent",
+quota_usage = Table(
+    "quota_usage",
     metadata,
     Column("tenant", Text, ForeignKey("tenant.name", ondelete="CASCADE"), nullable=False),
     Column("principal", Text, nullable=False, comment="Whose; empty: of the whole tenant."),
@@ -75,5 +75,5 @@ spent = Table(
     Column("amount", BigInteger, nullable=False),
     PrimaryKeyConstraint("tenant", "principal", "day", "kind"),
     CheckConstraint("kind IN ('queries', 'verdicts', 'llm_tokens')", name="kind"),
-    comment="What quotas were spent of a day.",
+    comment="Use of quotas per day.",
 )

@@ -1,4 +1,4 @@
-"""What is ingested: passages, sentences, entities, times, and the terms of the lexical index."""
+"""Tables of the corpus: passages, sentences, entities, times, and terms of the lexical index."""
 
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
@@ -262,8 +262,8 @@ lexical_passage = Table(
     comment="What takes a passage out of the lexical index again, exactly as it came.",
 )
 
-spare_vector = Table(
-    "spare_vector",
+staged_embedding = Table(
+    "staged_embedding",
     metadata,
     Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
     Column("id", BigInteger, Identity(), nullable=False),
@@ -289,7 +289,7 @@ spare_vector = Table(
     ),
     *(
         Index(
-            f"spare_vector_{name}_idx",
+            f"staged_embedding_{name}_idx",
             "collection_id",
             column,
             "encoder",

@@ -1,4 +1,4 @@
-"""What is asked, and what verdicts taught: memories, supports and weights. Their log is in ``log``."""
+"""Tables of questions and learning: memories, supports and weights. Their log is in ``feedback_log_tables``."""
 
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
@@ -117,7 +117,7 @@ ranking_belief = Table(
     Column("events", BigInteger, nullable=False, server_default=text("0")),
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "model", "prior"),
-    CheckConstraint("model IN ('enough', 'ranking', 'round')", name="model"),
+    CheckConstraint("model IN ('ranking', 'round', 'sufficiency')", name="model"),
     comment="What verdicts taught about the weights of a model: the sum of the events' terms.",
 )
 

@@ -1,4 +1,4 @@
-"""What administrators did."""
+"""Table of the audit log."""
 
 from sqlalchemy import (
     TIMESTAMP,
@@ -14,9 +14,9 @@ from sqlalchemy import (
 
 from engram.storage.tables.table_base import metadata, now
 
-# It names collections and refers to none: an act outlives what it was done to.
-act = Table(
-    "act",
+# It refers to no other table: an entry outlives what it is about.
+audit_log = Table(
+    "audit_log",
     metadata,
     Column("id", BigInteger, Identity(), nullable=False),
     now("begun_at"),
@@ -27,7 +27,7 @@ act = Table(
     Column("request_id", Text),
     Column("action", Text, nullable=False),
     Column("target", Text, nullable=False, comment="The path, or what a command was given."),
-    Column("said", Text, comment="The body, as far as it is kept."),
+    Column("body", Text, comment="The body, as far as it is kept."),
     Column("status", SmallInteger, comment="Of the answer, as HTTP has it."),
     PrimaryKeyConstraint("id"),
     Index(None, "tenant", "id"),

@@ -1,4 +1,4 @@
-"""What ingest jobs stage: lines that wait, and reasons of those that were rejected."""
+"""Tables that ingest jobs stage in: waiting lines, and reasons for rejected ones."""
 
 from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB

@@ -1,4 +1,4 @@
-"""What all tables share: their metadata, and the columns and constraints that come again and again."""
+"""Metadata of all tables, and columns and constraints that recur."""
 
 from sqlalchemy import (
     TIMESTAMP,

@@ -110,15 +110,15 @@ class AsyncEngram:
         return await self.send(Call(m.AnswerOut, "POST", "/answer", json=self._body(options, query=query)))
 
     async def compare(self, query: str, **options: Unpack[r.CompareIn]) -> m.CompareOut:
-        """What two arms answer, side by side."""
+        """Compare the answers of two arms."""
         body = self._body(options, query=query)
         return await self.send(Call(m.CompareOut, "POST", "/query/compare", json=body))
 
     async def batch(self, queries: Iterable[str | r.QueryIn]) -> list[m.BatchedOut]:
         """Ask up to 50 questions in one request; an answer or a problem for each, in their order."""
-        asked = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
-        found = await self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": asked}))
-        return found.answers
+        bodies = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
+        batch = await self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": bodies}))
+        return batch.answers
 
     async def expand(self, query: str, **options: Unpack[r.ExpandIn]) -> m.ExpandOut:
         """Other wordings of a question, to ask with and to send with its verdict."""
@@ -348,7 +348,7 @@ class AsyncEngram:
                 return
 
     async def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
-        """What a passage is found by, and what verdicts made of it."""
+        """Show the key of a passage, and what verdicts made of it."""
         path = path_of("passages", passage_id, "key")
         return await self._get(m.KeyOut, path, collection=self._name(collection))
 
@@ -360,18 +360,18 @@ class AsyncEngram:
     async def memory(
         self, sentence_id: int, *, collection: str | None = None, query: str | None = None
     ) -> m.SentenceMemoryOut:
-        """What verdicts made of a sentence, and for a question, what that changes."""
+        """Show the memory of a sentence, and its effect on a question if one is given."""
         path = path_of("sentences", sentence_id, "memory")
         return await self._get(m.SentenceMemoryOut, path, collection=self._name(collection), query=query)
 
     async def learned(self, name: str | None = None, *, until: str | None = None, limit: int = 100) -> m.LearnedOut:
-        """What a collection learned as a whole: how sure its memories became, and which were moved last."""
+        """Summarise the learning of a collection: certainty of its memories, and the latest moves."""
         return await self._get(
             m.LearnedOut, path_of("collections", self._name(name), "learned"), until=until, limit=limit
         )
 
     async def without(self, feedback_id: int, *, collection: str | None = None) -> m.PreviewOut:
-        """What would change if the verdict were revoked; nothing is."""
+        """Preview the revocation of a verdict; nothing changes."""
         path = path_of("feedback", feedback_id, "without")
         return await self._get(m.PreviewOut, path, collection=self._name(collection))
 
@@ -411,12 +411,12 @@ class AsyncEngram:
         since: str | None = None,
         before: str | None = None,
     ) -> m.LiftOut:
-        """What each arm of an experiment is worth, by what verdicts say."""
+        """Compare the arms of an experiment by their verdicts."""
         path = path_of("collections", self._name(name), "lift")
         return await self._get(m.LiftOut, path, baseline=baseline, **{"from": since, "to": before})
 
     async def judges(self, name: str | None = None) -> m.JudgesOut:
-        """Who judges, how much, and how far each is believed."""
+        """List the judges, with their verdicts and weights."""
         return await self._get(m.JudgesOut, path_of("collections", self._name(name), "judges"))
 
     async def set_judge(
@@ -429,7 +429,7 @@ class AsyncEngram:
     # Keys and the past
 
     async def keys(self, name: str | None = None) -> m.KeysOut:
-        """Which generation of passage keys serves."""
+        """Show the serving generation of passage keys."""
         return await self._get(m.KeysOut, path_of("collections", self._name(name), "keys"))
 
     async def generations(self, name: str | None = None) -> m.GenerationsOut:
@@ -554,11 +554,11 @@ class AsyncEngram:
     # Access
 
     async def whoami(self) -> m.WhoOut:
-        """Whose the key is, and what it allows."""
+        """Show the owner and the scopes of the access key."""
         return await self._get(m.WhoOut, "/access/me")
 
     async def quotas(self) -> m.QuotasOut:
-        """What the tenant may have, and what it has of it."""
+        """Show the tenant's quotas and their use."""
         return await self._get(m.QuotasOut, "/access/quotas")
 
     async def access_keys(self) -> AsyncIterator[m.AccessKeyOut]:
@@ -589,13 +589,13 @@ class AsyncEngram:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
         return await self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
-    async def audit(self) -> AsyncIterator[m.ActOut]:
+    async def audit(self) -> AsyncIterator[m.AuditEntryOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
         before: int | None = None
         while True:
-            page = await self._get(m.ActsOut, "/audit", before=before)
-            for act in page.acts:
-                yield act
+            page = await self._get(m.AuditLogOut, "/audit", before=before)
+            for entry in page.entries:
+                yield entry
             before = page.next_before
             if before is None:
                 return

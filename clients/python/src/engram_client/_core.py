@@ -1,4 +1,4 @@
-"""What both clients share and that needs no network: requests, retries, answers, errors."""
+"""Shared parts of both clients that need no network: requests, retries, answers, errors."""
 
 import random
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ LONGEST_WAIT_SECONDS = 20.0
 
 
 class EngramError(Exception):
-    """What this client raises."""
+    """Base of this client's errors."""
 
 
 class UnreachableError(EngramError):
@@ -58,7 +58,7 @@ class ProblemError(EngramError):
 
 
 class NotFoundError(ProblemError):
-    """What is asked for does not exist, or not for you."""
+    """Error for a resource that does not exist, or not for you."""
 
 
 class InvalidRequestError(ProblemError):
@@ -96,7 +96,7 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def request(self, client: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """As httpx sends it."""
+        """Build the request for httpx."""
         params = {name: value for name, value in self.params.items() if value is not None}
         return client.build_request(
             self.method,
@@ -163,7 +163,7 @@ def problem(response: httpx.Response) -> ProblemError:
 
 
 def wait_seconds(tried: int, response: httpx.Response | None) -> float | None:
-    """How long to wait before another try; None if another would end like this one.
+    """Return how long to wait before another try; None if another would end like this one.
 
     The service's own Retry-After, else a random part of a wait that doubles (full jitter), so that clients which
     failed together do not come back together.

@@ -109,7 +109,7 @@ class Engram:
         return self.send(Call(m.AnswerOut, "POST", "/answer", json=self._body(options, query=query)))
 
     def compare(self, query: str, **options: Unpack[r.CompareIn]) -> m.CompareOut:
-        """What two arms answer, side by side."""
+        """Compare the answers of two arms."""
         body = self._body(options, query=query)
         return self.send(Call(m.CompareOut, "POST", "/query/compare", json=body))
 
@@ -339,7 +339,7 @@ class Engram:
                 return
 
     def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
-        """What a passage is found by, and what verdicts made of it."""
+        """Show the key of a passage, and what verdicts made of it."""
         path = path_of("passages", passage_id, "key")
         return self._get(m.KeyOut, path, collection=self._name(collection))
 
@@ -351,18 +351,18 @@ class Engram:
     def memory(
         self, sentence_id: int, *, collection: str | None = None, query: str | None = None
     ) -> m.SentenceMemoryOut:
-        """What verdicts made of a sentence, and for a question, what that changes."""
+        """Show the memory of a sentence, and its effect on a question if one is given."""
         path = path_of("sentences", sentence_id, "memory")
         return self._get(m.SentenceMemoryOut, path, collection=self._name(collection), query=query)
 
     def learned(self, name: str | None = None, *, until: str | None = None, limit: int = 100) -> m.LearnedOut:
-        """What a collection learned as a whole: how sure its memories became, and which were moved last."""
+        """Summarise the learning of a collection: certainty of its memories, and the latest moves."""
         return self._get(
             m.LearnedOut, path_of("collections", self._name(name), "learned"), until=until, limit=limit
         )
 
     def without(self, feedback_id: int, *, collection: str | None = None) -> m.PreviewOut:
-        """What would change if the verdict were revoked; nothing is."""
+        """Preview the revocation of a verdict; nothing changes."""
         path = path_of("feedback", feedback_id, "without")
         return self._get(m.PreviewOut, path, collection=self._name(collection))
 
@@ -400,12 +400,12 @@ class Engram:
         since: str | None = None,
         before: str | None = None,
     ) -> m.LiftOut:
-        """What each arm of an experiment is worth, by what verdicts say."""
+        """Compare the arms of an experiment by their verdicts."""
         path = path_of("collections", self._name(name), "lift")
         return self._get(m.LiftOut, path, baseline=baseline, **{"from": since, "to": before})
 
     def judges(self, name: str | None = None) -> m.JudgesOut:
-        """Who judges, how much, and how far each is believed."""
+        """List the judges, with their verdicts and weights."""
         return self._get(m.JudgesOut, path_of("collections", self._name(name), "judges"))
 
     def set_judge(self, judge: str, *, collection: str | None = None, **noise: Unpack[r.JudgeIn]) -> m.JudgeOut:
@@ -416,7 +416,7 @@ class Engram:
     # Keys and the past
 
     def keys(self, name: str | None = None) -> m.KeysOut:
-        """Which generation of passage keys serves."""
+        """Show the serving generation of passage keys."""
         return self._get(m.KeysOut, path_of("collections", self._name(name), "keys"))
 
     def generations(self, name: str | None = None) -> m.GenerationsOut:
@@ -541,11 +541,11 @@ class Engram:
     # Access
 
     def whoami(self) -> m.WhoOut:
-        """Whose the key is, and what it allows."""
+        """Show the owner and the scopes of the access key."""
         return self._get(m.WhoOut, "/access/me")
 
     def quotas(self) -> m.QuotasOut:
-        """What the tenant may have, and what it has of it."""
+        """Show the tenant's quotas and their use."""
         return self._get(m.QuotasOut, "/access/quotas")
 
     def access_keys(self) -> Iterator[m.AccessKeyOut]:
@@ -576,13 +576,13 @@ class Engram:
         """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
         return self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
-    def audit(self) -> Iterator[m.ActOut]:
+    def audit(self) -> Iterator[m.AuditEntryOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
         before: int | None = None
         while True:
-            page = self._get(m.ActsOut, "/audit", before=before)
-            for act in page.acts:
-                yield act
+            page = self._get(m.AuditLogOut, "/audit", before=before)
+            for entry in page.entries:
+                yield entry
             before = page.next_before
             if before is None:
                 return

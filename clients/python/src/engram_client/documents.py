@@ -23,7 +23,7 @@ def documents(answer: QueryOut) -> list[tuple[PassageHit, dict[str, Any]]]:
 
     These are the passage's own and, under ``engram``, the ``query_id`` that a verdict is given on, the
     ``collection``, the ``passage_id``, the ``title``, the ``rank`` from 1 on, the ``sentences`` that speak for
-    it, each with its ``sentence_id`` and ``text``, and ``enough``, the probability that the answer holds all
+    it, each with its ``sentence_id`` and ``text``, and ``sufficiency``, the probability that the answer holds all
     the evidence.
     """
     return [
@@ -38,7 +38,7 @@ def documents(answer: QueryOut) -> list[tuple[PassageHit, dict[str, Any]]]:
                     "title": passage.title,
                     "rank": rank,
                     "sentences": [{"sentence_id": s.sentence_id, "text": s.text} for s in passage.sentences],
-                    "enough": answer.enough,
+                    "sufficiency": answer.sufficiency,
                 },
             },
         )
@@ -57,8 +57,8 @@ def helped(engram: Engram, metadata: Iterable[Mapping[str, Any]], *, judge: str 
     """
     named: dict[tuple[str, str], set[str]] = {}
     for said in metadata:
-        found = said[KEY]
-        named.setdefault((found["collection"], found["query_id"]), set()).add(found["passage_id"])
+        source = said[KEY]
+        named.setdefault((source["collection"], source["query_id"]), set()).add(source["passage_id"])
     by = FeedbackIn() if judge is None else FeedbackIn(judge=judge)
     return [
         engram.feedback(

@@ -71,13 +71,26 @@ class AccessKeysOut(Struct):
     """
 
 
-class ActOut(Struct):
+class AddedTermOut(Struct):
     """
-    One act.
+    By how much a term's frequency in the passage's lexical key was raised.
+    """
+
+    increment: float
+    term: str
+
+
+class AuditEntryOut(Struct):
+    """
+    One administrative act.
     """
 
     action: str
     begun_at: str
+    body: str | None
+    """
+    The body, its first 2,000 characters.
+    """
     client: str | None
     """
     The address it came from.
@@ -92,10 +105,6 @@ class ActOut(Struct):
     Who did it; of a command, `cli:` and the system's user.
     """
     request_id: str | None
-    said: str | None
-    """
-    The body, its first 2,000 characters.
-    """
     status: int | None
     """
     Of the answer: below 300 it was done.
@@ -106,38 +115,21 @@ class ActOut(Struct):
     """
 
 
-class ActsOut(Struct):
+class AuditLogOut(Struct):
     """
-    Acts, the latest first.
+    Entries of the audit log, the latest first.
     """
 
-    acts: list[ActOut]
+    entries: list[AuditEntryOut]
     next_before: int | None
     """
     What to send as `before` for the next page; null at the end.
     """
 
 
-class AddedTermOut(Struct):
-    """
-    By how much a term's frequency in the passage's lexical key was raised.
-    """
-
-    increment: float
-    term: str
-
-
-class ApiVersionOut(Struct):
-    """
-    The version of the protocol.
-    """
-
-    version: str
-
-
 class ChangeOut(Struct):
     """
-    What the event did to one state: a sentence's task or time memory, or its support for the question.
+    Effect of the event on one state: a sentence's task or time memory, or its support of the question.
     """
 
     capped: bool
@@ -254,18 +246,9 @@ class ConstantsOut(Struct):
     observation_noise_positive: float
 
 
-class ContentOut(Struct):
-    """
-    The text of a passage.
-    """
-
-    text: str
-    type: Literal["text"] = "text"
-
-
 class CostOut(Struct):
     """
-    What it has cost.
+    Cost so far.
     """
 
     completion_tokens: int = 0
@@ -278,7 +261,7 @@ class CostOut(Struct):
 
 class CreditOut(Struct):
     """
-    What a verdict says of one unit and one passage.
+    Credit of a verdict for one unit and one passage.
     """
 
     gain: float
@@ -295,7 +278,7 @@ class CreditOut(Struct):
 
 class CuratedOut(Struct):
     """
-    What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind.
+    Outcome of a round's sentences: kept, or dropped as repetitions of one kind.
     """
 
     contained: int = 0
@@ -356,21 +339,6 @@ class EncoderOut(Struct):
     SHA-256 of its weights: vectors are comparable only if these are equal.
     """
     model: str
-
-
-class EnoughInfluenceOut(Struct):
-    """
-    What one verdict did to the model's probability that the answer is enough.
-    """
-
-    applied_at: str
-    feedback_id: int
-    judge: str
-    probability: float
-    """
-    As it is, less what it were without the verdict.
-    """
-    question: str
 
 
 class EntityOut(Struct):
@@ -466,7 +434,7 @@ class ExperimentOut(Struct):
 
 class ExplorationOut(Struct):
     """
-    How answers make room for passages that rank too low to be seen.
+    Exploration of low-ranked passages in answers.
     """
 
     seed: int | None
@@ -696,42 +664,9 @@ class FigureOut(Struct):
     """
 
 
-class FileCountsOut(Struct):
-    """
-    Passages of a collection; all of them can be found.
-    """
-
-    completed: int
-    total: int
-    cancelled: Literal[0] = 0
-    failed: Literal[0] = 0
-    in_progress: Literal[0] = 0
-
-
-class FoundFileOut(Struct):
-    """
-    A passage.
-    """
-
-    attributes: dict[str, str | float | bool]
-    """
-    The passage's metadata. A list or an object is written as JSON, and null is left out.
-    """
-    content: list[ContentOut]
-    file_id: str
-    """
-    The `passage_id`.
-    """
-    filename: str
-    """
-    The passage's title, or its id.
-    """
-    score: float
-
-
 class GapOut(Struct):
     """
-    What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?.
+    Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?.
     """
 
     text: str
@@ -763,7 +698,7 @@ class GenerationOut(Struct):
     """
     reason: str
     """
-    saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_KEY_MOST_WAITING verdicts waited; requested: by POST /collections/{name}/evolve.
+    saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve.
     """
     rules: dict[str, Any]
     """
@@ -813,7 +748,7 @@ class Health(Struct):
 
 class IndexRecallOut(Struct):
     """
-    What was measured of a vector index.
+    Measured recall of a vector index.
     """
 
     breadth: int
@@ -837,7 +772,7 @@ class IndexRecallOut(Struct):
 
 class JobAccepted(Struct):
     """
-    Where to look for progress.
+    Address of an accepted job.
     """
 
     collection: str
@@ -860,7 +795,7 @@ class KeyCauseOut(Struct):
 
 class KeyEffectOut(Struct):
     """
-    What the expansions of a verdict came to.
+    Effect of a verdict's expansions.
     """
 
     credit_count: int
@@ -907,7 +842,7 @@ class KeyUnitTraceOut(Struct):
 
 class KeysOut(Struct):
     """
-    Where a collection's keys stand, and what waits for the next evolution.
+    Standing of a collection's passage keys, and the verdicts that wait for the next evolution.
     """
 
     batch_events: int
@@ -988,7 +923,6 @@ class ListedSessionOut(Struct):
     cost: CostOut
     covered: float | None
     created_at: str
-    enough: float | None
     finished_at: str | None
     planner: Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
     question: str
@@ -997,7 +931,7 @@ class ListedSessionOut(Struct):
     status: Literal["running", "stopped", "cancelled", "failed"]
     stop_reason: (
         Literal[
-            "enough",
+            "sufficiency",
             "covered",
             "found",
             "answered",
@@ -1017,11 +951,12 @@ class ListedSessionOut(Struct):
         ]
         | None
     )
+    sufficiency: float | None
 
 
 class MemoryPartOut(Struct):
     """
-    What an arm read of memory.
+    Memory that an arm read.
     """
 
     key_generation: int
@@ -1049,7 +984,7 @@ class ModelOut(Struct):
 
     created: int
     """
-    When the collection was made, as Unix time in seconds.
+    0: a collection does not know when it was made.
     """
     id: str
     object: Literal["model"] = "model"
@@ -1067,7 +1002,7 @@ class ModelsOut(Struct):
 
 class MomentOut(Struct):
     """
-    How things stood once a verdict was applied.
+    Counts after a verdict was applied.
     """
 
     at: str
@@ -1087,7 +1022,7 @@ class MomentOut(Struct):
 
 class MoveOut(Struct):
     """
-    What a verdict did to one channel.
+    Effect of a verdict on one channel.
     """
 
     channel: Literal["task", "time", "recall"]
@@ -1145,7 +1080,7 @@ class NoteOut(Struct):
 
 class PassageInfluenceOut(Struct):
     """
-    What one verdict did to a passage's score: as it is, less what it were without the verdict.
+    Influence of one verdict on a passage's score: the score less its value without the verdict.
 
     Exact with one hop; with several, as far as the same entities and candidates are reached without the verdict.
     What it did to evolved keys is told apart.
@@ -1187,7 +1122,7 @@ class PassagesOut(Struct):
 
 class PastOut(Struct):
     """
-    What a copy is a copy of.
+    Origin of a copy.
     """
 
     of: str
@@ -1236,7 +1171,7 @@ class PredicatesOut(Struct):
 
 class PreviewOut(Struct):
     """
-    What would change if a verdict were revoked.
+    Effects of revoking a verdict.
     """
 
     collection: str
@@ -1246,7 +1181,7 @@ class PreviewOut(Struct):
     """
     feedback_id: int
     judge: str
-    models: list[Literal["enough", "ranking", "round"]]
+    models: list[Literal["sufficiency", "ranking", "round"]]
     """
     Whose weights would lose what it taught.
     """
@@ -1303,7 +1238,7 @@ class ProposedOut(Struct):
 
 class PublishedOut(Struct):
     """
-    What the published classifier says of all that is selected so far.
+    Verdict of the published classifier on the sentences selected so far.
     """
 
     entities: float
@@ -1331,7 +1266,7 @@ class QueryExpansionOut(Struct):
 
 class QuestionSupportOut(Struct):
     """
-    How surely the sentence supports a past question.
+    Support of a past question by the sentence.
     """
 
     complete: bool
@@ -1347,7 +1282,7 @@ class QuestionSupportOut(Struct):
 
 class QuotaOut(Struct):
     """
-    What a tenant may have of something, and what it has.
+    Quota of a tenant and its use.
     """
 
     kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens", "judges"]
@@ -1370,17 +1305,9 @@ class QuotasOut(Struct):
     tenant: str
 
 
-class RankedDocument(Struct):
-    """
-    A text that was sent.
-    """
-
-    text: str
-
-
 class ReadinessOut(Struct):
     """
-    What the process depends on, and who works on what waits.
+    State of the servers that the process depends on, and of the backlog.
     """
 
     disk_free_bytes: int | None
@@ -1438,31 +1365,9 @@ class RecallOut(Struct):
     support: float
 
 
-class RecordOut(Struct):
-    """
-    A passage.
-    """
-
-    content: str
-    metadata: dict[str, Any]
-    """
-    The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
-    """
-    score: float
-    title: str
-
-
-class RecordsOut(Struct):
-    """
-    The passages, best first.
-    """
-
-    records: list[RecordOut]
-
-
 class ReplayOut(Struct):
     """
-    What a job makes a collection of.
+    Source and moment of a replay.
     """
 
     into: str
@@ -1472,34 +1377,9 @@ class ReplayOut(Struct):
     until: str
 
 
-class RerankMetaOut(Struct):
-    """
-    Details that Cohere's clients read.
-    """
-
-    api_version: ApiVersionOut
-
-
-class RerankedOut(Struct):
-    """
-    A text by its place in the request.
-    """
-
-    index: int
-    passage_id: str | None
-    """
-    The passage of the collection that has this text; null: none has.
-    """
-    relevance_score: float
-    document: RankedDocument | None = None
-    """
-    Null where the texts were not wanted back.
-    """
-
-
 class RetryOut(Struct):
     """
-    What a retry of many came to.
+    Result of retrying many verdicts.
     """
 
     collection: str
@@ -1511,28 +1391,12 @@ class RetryOut(Struct):
 
 class RevocationOut(Struct):
     """
-    Which verdicts a job revokes; where nothing is said, all that were accepted before it.
+    Filter of the verdicts that a job revokes; without one, all that were accepted before it.
     """
 
     from_: str | None = field(name="from", default=None)
     judge: str | None = None
     to: str | None = None
-
-
-class SearchPageOut(Struct):
-    """
-    The passages, best first.
-    """
-
-    data: list[FoundFileOut]
-    query_id: str
-    """
-    For `POST /feedback`: not in OpenAI's shape.
-    """
-    search_query: list[str]
-    has_more: bool = False
-    next_page: None | None = None
-    object: Literal["vector_store.search_results.page"] = "vector_store.search_results.page"
 
 
 class SentenceEventOut(Struct):
@@ -1554,7 +1418,7 @@ class SentenceEventOut(Struct):
 
 class SentenceInfluenceOut(Struct):
     """
-    What one verdict did to a selected sentence: each number as it is, less what it were without the verdict.
+    Influence of one verdict on a selected sentence: each number less its value without the verdict.
     """
 
     applied_at: str
@@ -1573,7 +1437,7 @@ class SentenceInfluenceOut(Struct):
 
 class SentenceMemoryOut(Struct):
     """
-    What is remembered of a sentence, and why.
+    Memory of a sentence, and the verdicts behind it.
     """
 
     channels: list[ChannelOut]
@@ -1668,7 +1532,7 @@ class SessionPassageOut(Struct):
 
 class SessionWarningOut(Struct):
     """
-    What the LLM failed in a round, and what was done without it.
+    Failure of the LLM in a round, and the substitute for it.
     """
 
     detail: str
@@ -1715,7 +1579,7 @@ class SourceOut(Struct):
 
 class StandingOut(Struct):
     """
-    How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+    Standing of a judge: its agreement with established judges, and its weight without a voucher.
     """
 
     agreed: int
@@ -1740,6 +1604,56 @@ class StoredSentenceOut(Struct):
     text: str
 
 
+class SufficiencyInfluenceOut(Struct):
+    """
+    Influence of one verdict on the model's probability of sufficiency.
+    """
+
+    applied_at: str
+    feedback_id: int
+    judge: str
+    probability: float
+    """
+    As it is, less what it were without the verdict.
+    """
+    question: str
+
+
+class SufficiencyOut(Struct):
+    """
+    Derivation of the probability of sufficiency.
+    """
+
+    events: int
+    """
+    Verdicts in the weights.
+    """
+    features: dict[str, FeatureTraceOut]
+    """
+    By name (docs/sufficiency.md). None where nothing was found.
+    """
+    model: float
+    """
+    By the features: 1 / (1 + exp(-sum of value times weight)).
+    """
+    probability: float
+    """
+    The higher one of model and vouched.
+    """
+    vouched: float
+    """
+    By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
+    """
+    influences: list[SufficiencyInfluenceOut] | None = None
+    """
+    At most 10 of them, the strongest first; where the query asked for a trace.
+    """
+    influences_cut: bool = False
+    """
+    Whether there are more.
+    """
+
+
 class TenantClosed(Struct):
     """
     A tenant that is being removed.
@@ -1750,7 +1664,7 @@ class TenantClosed(Struct):
 
 class TimingsOut(Struct):
     """
-    Where the time went, in milliseconds.
+    Durations by stage, in milliseconds.
     """
 
     analyse_ms: float
@@ -1786,44 +1700,6 @@ class UnitOut(Struct):
     unit_id: int
 
 
-class VectorStoreOut(Struct):
-    """
-    A collection, as a vector store.
-    """
-
-    created_at: int
-    """
-    Unix time in seconds.
-    """
-    file_counts: FileCountsOut
-    id: str
-    name: str
-    expires_at: None | None = None
-    last_active_at: None | None = None
-    metadata: dict[str, str] | None = None
-    """
-    Always empty.
-    """
-    object: Literal["vector_store"] = "vector_store"
-    status: Literal["completed"] = "completed"
-    usage_bytes: Literal[0] = 0
-    """
-    Always 0: it is not measured.
-    """
-
-
-class VectorStoresOut(Struct):
-    """
-    Collections in the order of their names.
-    """
-
-    data: list[VectorStoreOut]
-    first_id: str | None
-    has_more: bool
-    last_id: str | None
-    object: Literal["list"] = "list"
-
-
 class WarningOut(Struct):
     """
     A step that the LLM endpoint failed, and that was done without it or left out.
@@ -1849,7 +1725,7 @@ class WarningOut(Struct):
 
 class WhoOut(Struct):
     """
-    Whose a request is.
+    Identity of a request.
     """
 
     judge: str | None
@@ -1881,7 +1757,7 @@ class AlignOut(Struct):
 
 class ArmLiftOut(Struct):
     """
-    What one arm came to.
+    Results of one arm.
     """
 
     arm: str | None
@@ -1894,7 +1770,7 @@ class ArmLiftOut(Struct):
     """
     generation_success: FigureOut
     """
-    The verdict's word, else whether its score reaches ENGRAM_KEY_GENERATION_THRESHOLD.
+    The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD.
     """
     hops: FigureOut
     """
@@ -1935,11 +1811,10 @@ class ChatChoice(Struct):
 
 class ChatGrounds(Struct):
     """
-    What the answer rests on: not in OpenAI's shape, and what a verdict needs.
+    Basis of the answer, beyond OpenAI's shape; a verdict needs it.
     """
 
     citations: list[CitationOut]
-    enough: float | None
     query_id: str
     """
     For `POST /feedback`.
@@ -1948,6 +1823,7 @@ class ChatGrounds(Struct):
     """
     As it was asked of the collection, where earlier messages had a say restated.
     """
+    sufficiency: float | None
     sufficient: bool
     warnings: list[WarningOut]
 
@@ -2045,44 +1921,9 @@ class CollectionsOut(Struct):
     """
 
 
-class EnoughOut(Struct):
-    """
-    Why the answer is believed to be enough with its probability.
-    """
-
-    events: int
-    """
-    Verdicts in the weights.
-    """
-    features: dict[str, FeatureTraceOut]
-    """
-    By name (docs/sufficiency.md). None where nothing was found.
-    """
-    model: float
-    """
-    By the features: 1 / (1 + exp(-sum of value times weight)).
-    """
-    probability: float
-    """
-    The higher one of model and vouched.
-    """
-    vouched: float
-    """
-    By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
-    """
-    influences: list[EnoughInfluenceOut] | None = None
-    """
-    At most 10 of them, the strongest first; where the query asked for a trace.
-    """
-    influences_cut: bool = False
-    """
-    Whether there are more.
-    """
-
-
 class EvolveOut(Struct):
     """
-    What an evolution came to.
+    Result of an evolution.
     """
 
     changed: bool
@@ -2102,7 +1943,7 @@ class EvolveOut(Struct):
 
 class ExpandOut(Struct):
     """
-    What widens a question, in the order of the methods; a method that finds nothing new has no entry.
+    Expansions of a question in the order of the methods; a method without new text has no entry.
     """
 
     collection: str
@@ -2262,7 +2103,7 @@ class HopOut(Struct):
     sentences: list[SentenceTraceOut]
     published: PublishedOut | None = None
     """
-    With sufficiency 'published', but of the last hop that there may be.
+    With stop rule 'published', but of the last hop that there may be.
     """
 
 
@@ -2504,7 +2345,7 @@ class KeyTraceOut(Struct):
 
 class LearnedOut(Struct):
     """
-    What a collection learned, by the verdicts that still count.
+    Learning of a collection by the counting verdicts.
     """
 
     collection: str
@@ -2627,21 +2468,6 @@ class PassageTraceOut(Struct):
     """
 
 
-class RerankOut(Struct):
-    """
-    The texts, best first.
-    """
-
-    id: str
-    """
-    The `query_id`, for `POST /feedback`.
-    """
-    meta: RerankMetaOut
-    model: str
-    results: list[RerankedOut]
-    object: Literal["list"] = "list"
-
-
 class RoundOut(Struct):
     """
     A round.
@@ -2655,7 +2481,6 @@ class RoundOut(Struct):
     covered: float | None
     created_at: str | None
     curated: CuratedOut
-    enough: float | None
     gap: GapOut | None
     number: int
     queries: list[str]
@@ -2668,6 +2493,7 @@ class RoundOut(Struct):
     What else the planner says of it.
     """
     sub_question: str | None
+    sufficiency: float | None
     warnings: list[SessionWarningOut]
 
 
@@ -2685,10 +2511,6 @@ class SessionOut(Struct):
     Share of what the question names and asks for that the pool has.
     """
     created_at: str
-    enough: float | None
-    """
-    Probability that the first five passages hold all the evidence; null where it ended not_found.
-    """
     evidence: list[EvidenceOut]
     """
     The pool, in the order in which it came.
@@ -2714,7 +2536,7 @@ class SessionOut(Struct):
     status: Literal["running", "stopped", "cancelled", "failed"]
     stop_reason: (
         Literal[
-            "enough",
+            "sufficiency",
             "covered",
             "found",
             "answered",
@@ -2734,12 +2556,16 @@ class SessionOut(Struct):
         ]
         | None
     )
+    sufficiency: float | None
+    """
+    Probability that the first five passages hold all the evidence; null where it ended not_found.
+    """
     warnings: list[SessionWarningOut]
 
 
 class SideOut(Struct):
     """
-    How one arm came to its answer.
+    Answer of one arm and how it came about.
     """
 
     hops: int
@@ -2757,7 +2583,7 @@ class SideOut(Struct):
 
 class TraceOut(Struct):
     """
-    How the answer came about.
+    Trace of an answer.
     """
 
     entities: list[EntityOut]
@@ -2768,13 +2594,13 @@ class TraceOut(Struct):
     """
     Candidates that were left out as duplicates of better ones; null where none would be.
     """
-    enough: EnoughOut | None = None
-    """
-    Null with profile 'paper', and with strategies other than 'graph'.
-    """
     passages: list[PassageTraceOut] | None = None
     """
     What memory did to each returned passage; null where the query did not ask for a trace.
+    """
+    sufficiency: SufficiencyOut | None = None
+    """
+    Null with profile 'paper', and with strategies other than 'graph'.
     """
 
 
@@ -2812,7 +2638,7 @@ class EpisodeOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    sufficiency: Literal["none", "coverage", "learned", "published", "llm"]
+    stop_rule: Literal["none", "coverage", "learned", "published", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """
@@ -2821,14 +2647,6 @@ class EpisodeOut(Struct):
     collapse_duplicates: bool = False
     """
     Whether passages with nearly the text of a better one are left out.
-    """
-    conditions: str | None = None
-    """
-    What passages' metadata had to meet, as a predicate of SQL/JSON path.
-    """
-    enough: float | None = None
-    """
-    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
     entities: list[EntityOut] | None = None
     expanded: bool = False
@@ -2845,13 +2663,17 @@ class EpisodeOut(Struct):
     """
     insufficient: bool = False
     """
-    Whether passages are withheld because enough is below the query's min_sufficiency.
+    Whether passages are withheld because sufficiency is below the query's min_sufficiency.
     """
     shadow: bool = False
     """
     Whether memory was off because the collection serves in shadow.
     """
     strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
+    sufficiency: float | None = None
+    """
+    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
     trace: TraceOut | None = None
     warnings: list[WarningOut] | None = None
     """
@@ -2872,7 +2694,7 @@ class QueryOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    sufficiency: Literal["none", "coverage", "learned", "published", "llm"]
+    stop_rule: Literal["none", "coverage", "learned", "published", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """
@@ -2882,10 +2704,6 @@ class QueryOut(Struct):
     """
     Whether passages with nearly the text of a better one are left out.
     """
-    enough: float | None = None
-    """
-    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
-    """
     entities: list[EntityOut] | None = None
     expanded: bool = False
     """
@@ -2893,13 +2711,17 @@ class QueryOut(Struct):
     """
     insufficient: bool = False
     """
-    Whether passages are withheld because enough is below the query's min_sufficiency.
+    Whether passages are withheld because sufficiency is below the query's min_sufficiency.
     """
     shadow: bool = False
     """
     Whether memory was off because the collection serves in shadow.
     """
     strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
+    sufficiency: float | None = None
+    """
+    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
     trace: TraceOut | None = None
     warnings: list[WarningOut] | None = None
     """
@@ -2930,7 +2752,7 @@ class AnswerOut(Struct):
 
 class BatchedOut(Struct):
     """
-    What became of one question of several: its answer, or what was wrong with it.
+    Result of one question of a batch: its answer, or its error.
     """
 
     answer: QueryOut | None = None

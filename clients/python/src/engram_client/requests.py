@@ -56,7 +56,7 @@ class AlignIn(TypedDict):
 
 class ArmIn(TypedDict):
     """
-    Which of Engram's two arms, profiles and strategies answers.
+    Memory, profile and strategy of an answer.
     """
 
     memory: NotRequired[Literal["off", "read"]]
@@ -75,7 +75,7 @@ class ArmIn(TypedDict):
 
 class BudgetIn(TypedDict):
     """
-    What a session may cost at most.
+    Limits of a session's cost.
     """
 
     llm_calls: NotRequired[int]
@@ -122,7 +122,7 @@ class CompareIn(TypedDict):
     """
     As of POST /query: only where both arms have strategy 'graph'.
     """
-    sufficiency: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
     """
     As of POST /query: only where both arms have strategy 'graph'.
     """
@@ -279,7 +279,7 @@ class ExperimentIn(TypedDict):
 
 class ExplorationIn(TypedDict):
     """
-    How answers make room for passages that rank too low to be seen.
+    Exploration of low-ranked passages in answers.
     """
 
     seed: NotRequired[int | None]
@@ -403,7 +403,7 @@ class GraphMergeIn(TypedDict):
 
 class JudgeIn(TypedDict):
     """
-    What is to differ for a judge; what is left out or null is as for every judge.
+    Settings of a judge; an absent or null one is the default of every judge.
     """
 
     contested_share: NotRequired[float | None]
@@ -459,7 +459,7 @@ Document: TypeAlias = str
 
 class OptionsIn(TypedDict):
     """
-    What a planner may be asked for; one that goes one way heeds ``without`` alone.
+    Options of a planner; a planner with one path heeds ``without`` alone.
     """
 
     combine: NotRequired[Literal["vote", "synthesis"]]
@@ -610,7 +610,7 @@ class QueryIn(TypedDict):
     """
     If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
     """
-    sufficiency: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
     """
     What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
     """
@@ -661,7 +661,7 @@ class ReadingBudgetIn(TypedDict):
 
 class ReembedIn(TypedDict):
     """
-    Which encoder a collection shall be of.
+    Encoder to move a collection to.
     """
 
     model: NotRequired[str | None]
@@ -672,7 +672,7 @@ class ReembedIn(TypedDict):
 
 class RekeyIn(TypedDict):
     """
-    What a collection's keys shall be made of.
+    Parts of a passage to make keys of.
     """
 
     key_building: Literal["full", "title", "abstract", "keywords"]
@@ -683,7 +683,7 @@ class RekeyIn(TypedDict):
 
 class ReplayIn(TypedDict):
     """
-    Which moment, and what to call the collection that is made of it.
+    Moment of a replay, and the name of the new collection.
     """
 
     into: NotRequired[str | None]
@@ -713,7 +713,7 @@ class RetrievalSettingIn(TypedDict):
 
 class RetryIn(TypedDict):
     """
-    Which parked verdicts to retry: all of a collection, or those of a judge.
+    Filter of the parked verdicts to retry: all of a collection, or those of a judge.
     """
 
     collection: NotRequired[str]
@@ -767,7 +767,7 @@ class RollbackIn(TypedDict):
 
 class RotateIn(TypedDict):
     """
-    How to let another key follow one.
+    Rotation of an access key.
     """
 
     grace_seconds: NotRequired[float]
@@ -834,16 +834,16 @@ class SplitIn(TypedDict):
 
 class StopIn(TypedDict):
     """
-    What may stop a session before its budget does.
+    Rule that may stop a session before its budget does.
     """
 
-    rule: NotRequired[Literal["planner", "enough", "covered", "published", "llm", "rounds"]]
+    rule: NotRequired[Literal["planner", "sufficiency", "covered", "published", "llm", "rounds"]]
     """
-    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+    'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
     """
     threshold: NotRequired[float | None]
     """
-    Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
+    Sufficiency from which on a session stops; by default 0.9, for 'published' 0.5.
     """
 
 
@@ -889,7 +889,7 @@ class AnswerIn(TypedDict):
     """
     If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
     """
-    sufficiency: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
+    stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
     """
     What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
     """
@@ -917,7 +917,7 @@ class BatchIn(TypedDict):
 
 class ChatMessage(TypedDict):
     """
-    What was said; fields that Engram has no use for are ignored.
+    Message of a chat; fields that Engram does not use are ignored.
     """
 
     content: NotRequired[str | list[ContentPart] | None]
@@ -926,7 +926,7 @@ class ChatMessage(TypedDict):
 
 class CollectionPatch(TypedDict):
     """
-    What to change of how a collection serves; what is absent stays, null clears.
+    Changes of how a collection serves; an absent field stays, null clears.
     """
 
     corpus_kind: NotRequired[Literal["encyclopedic", "general"] | None]
@@ -976,7 +976,7 @@ class FactsIn(TypedDict):
 
 class FeedbackIn(TypedDict):
     """
-    What a judge says of one answered query.
+    Verdict of a judge on one answered query.
     """
 
     collection: NotRequired[str]
@@ -990,7 +990,7 @@ class FeedbackIn(TypedDict):
     """
     generation_score: NotRequired[float | None]
     """
-    How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on it was right.
+    Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
     """
     generation_success: NotRequired[bool | None]
     """
@@ -1018,7 +1018,7 @@ class FeedbackIn(TypedDict):
     """
     retrieval_success: NotRequired[bool | None]
     """
-    Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
+    True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
     """
     session_id: NotRequired[str | None]
     """

@@ -73,17 +73,17 @@ def verdict(answer: EpisodeOut, scored: Mapping[str, Any], *, vouch: bool = Fals
     complete = bool(supporting) and scores_all and recall is not None and recall >= WHOLE
     if not supporting and not rejected:
         return None
-    said = FeedbackIn(
+    feedback = FeedbackIn(
         supporting_passages=supporting,
         rejected=rejected,
         partial=not complete,
         confidence=_confidence(relevance.values()),
     )
     if vouch and recall is not None:
-        said["retrieval_success"] = recall >= WHOLE
+        feedback["retrieval_success"] = recall >= WHOLE
     if vouch and correct is not None:
-        said["generation_score"] = correct
-    return said
+        feedback["generation_score"] = correct
+    return feedback
 
 
 def post(
@@ -103,13 +103,13 @@ def post(
     if not isinstance(scored.get("query_id"), str):
         raise ScoreError("there is no query_id")
     answer = engram.episode(scored["query_id"], collection=collection)
-    said = verdict(answer, scored, vouch=vouch)
-    if said is None:
+    feedback = verdict(answer, scored, vouch=vouch)
+    if feedback is None:
         return None
     by = FeedbackIn() if judge is None else FeedbackIn(judge=judge)
-    key = same("scores", answer.query_id, judge, said)
+    key = same("scores", answer.query_id, judge, feedback)
     return engram.feedback(
-        answer.query_id, idempotency_key=key, **(said | by | FeedbackIn(collection=answer.collection))
+        answer.query_id, idempotency_key=key, **(feedback | by | FeedbackIn(collection=answer.collection))
     )
 
 
@@ -121,15 +121,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--collection", default="default")
     parser.add_argument("--judge", default=None, help="whose verdicts these are")
     parser.add_argument("--vouch", action="store_true", help="also say what succeeded; takes the scope vouch")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     posted = silent = failed = 0
-    where = {} if given.url is None else {"url": given.url}
-    with Engram(**where, collection=given.collection) as engram:
-        for number, line in enumerate(_lines(given.file), 1):
+    where = {} if options.url is None else {"url": options.url}
+    with Engram(**where, collection=options.collection) as engram:
+        for number, line in enumerate(_lines(options.file), 1):
             if not line.strip():
                 continue
             try:
-                done = post(engram, _read(line), collection=given.collection, judge=given.judge, vouch=given.vouch)
+                done = post(
+                    engram, _read(line), collection=options.collection, judge=options.judge, vouch=options.vouch
+                )
             except (ScoreError, NotFoundError) as error:
                 sys.stderr.write(f"line {number}: {error}\n")
                 failed += 1
@@ -144,18 +146,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _relevance(answer: EpisodeOut, scored: Mapping[str, Any]) -> dict[str, float]:
     """Passage -> how relevant it was, of those that were scored."""
-    given = scored.get(RELEVANCE)
-    if given is None and scored.get("thumb") is not None:
+    relevance = scored.get(RELEVANCE)
+    if relevance is None and scored.get("thumb") is not None:
         if scored["thumb"] not in ("up", "down"):
             raise ScoreError("thumb is neither up nor down")
-        given = dict.fromkeys(scored.get("cited") or (), float(scored["thumb"] == "up"))
-    if isinstance(given, list):
-        if len(given) > len(answer.passages):
-            raise ScoreError(f"{len(given)} scores for {len(answer.passages)} passages")
-        given = dict(zip((passage.passage_id for passage in answer.passages), given, strict=False))
-    if given is not None and not isinstance(given, dict):
+        relevance = dict.fromkeys(scored.get("cited") or (), float(scored["thumb"] == "up"))
+    if isinstance(relevance, list):
+        if len(relevance) > len(answer.passages):
+            raise ScoreError(f"{len(relevance)} scores for {len(answer.passages)} passages")
+        relevance = dict(zip((passage.passage_id for passage in answer.passages), relevance, strict=False))
+    if relevance is not None and not isinstance(relevance, dict):
         raise ScoreError(f"{RELEVANCE} is neither a list nor an object")
-    scores = {str(passage): _number(RELEVANCE, value) for passage, value in (given or {}).items()}
+    scores = {str(passage): _number(RELEVANCE, value) for passage, value in (relevance or {}).items()}
     return {passage: score for passage, score in scores.items() if score is not None}
 
 
@@ -172,7 +174,7 @@ def _number(name: str, value: Any) -> float | None:
 
 
 def _confidence(scores: Iterable[float]) -> float:
-    """How far scores are from even: 1 where all are 0 or 1."""
+    """Return how far scores are from even: 1 where all are 0 or 1."""
     distances = [abs(2 * score - 1) for score in scores]
     return max(LEAST_CONFIDENCE, sum(distances) / len(distances))
 

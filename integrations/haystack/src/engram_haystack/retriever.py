@@ -43,7 +43,7 @@ class EngramRetriever:
         self.top_k, self.memory, self.filter = top_k, memory, filter
 
     def to_dict(self) -> dict[str, Any]:
-        """How a pipeline keeps it: of the key only where it comes from."""
+        """Serialise for a pipeline; of the access key only its source is stored."""
         kept_as: dict[str, Any] = default_to_dict(
             self,
             url=self.url,
@@ -57,7 +57,7 @@ class EngramRetriever:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "EngramRetriever":
-        """As ``to_dict`` kept it."""
+        """Restore from ``to_dict``."""
         deserialize_secrets_inplace(data["init_parameters"], keys=["key"])
         made: EngramRetriever = default_from_dict(cls, data)
         return made
@@ -76,7 +76,7 @@ class EngramRetriever:
 
     @component.output_types(documents=list[Document])
     async def run_async(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
-        """As ``run``."""
+        """Run without blocking, see ``run``."""
         wanted = top_k or self.top_k
         async with AsyncEngram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
             answer = await engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=self.filter)

@@ -89,7 +89,7 @@ class EngramFeedback(BaseCallbackHandler):
         return self._judge_all(run_id, "helped", said)
 
     def nothing(self, run_id: UUID) -> list[FeedbackOut]:
-        """Nothing of what was found helped; raises as ``helped``."""
+        """Reject everything that was found; raises as ``helped`` does."""
         return self._judge_all(run_id, "nothing", FeedbackIn(none_helped=True))
 
     def _judge_all(self, run_id: UUID, what: str, said: FeedbackIn) -> list[FeedbackOut]:

@@ -13,14 +13,14 @@ def main() -> None:
     options.add_argument("--url", default=os.environ.get("ENGRAM_URL", "http://127.0.0.1:8000"))
     options.add_argument("--collection", default=os.environ.get("ENGRAM_COLLECTION", "default"))
     options.add_argument("--http", metavar="PORT", type=int, help="serve streamable HTTP on this port")
-    said = options.parse_args()
+    arguments = options.parse_args()
     # A key on the command line would stand in every list of processes.
-    client = AsyncEngram(said.url, collection=said.collection, key=os.environ.get("ENGRAM_ACCESS_KEY"))
-    tools = server(client, url=said.url)
-    if said.http is None:
+    client = AsyncEngram(arguments.url, collection=arguments.collection, key=os.environ.get("ENGRAM_ACCESS_KEY"))
+    tools = server(client, url=arguments.url)
+    if arguments.http is None:
         tools.run("stdio")
     else:
-        tools.run("streamable-http", port=said.http)
+        tools.run("streamable-http", port=arguments.http)
 
 
 if __name__ == "__main__":

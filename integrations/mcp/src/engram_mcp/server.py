@@ -46,10 +46,10 @@ class RetrievedPassage(TypedDict):
 
 
 class SearchResult(TypedDict):
-    """What was found, the best first; ``enough`` is the probability that it holds all the evidence."""
+    """Found passages, the best first; ``sufficiency`` is the probability that they hold all the evidence."""
 
     query_id: str
-    enough: float | None
+    sufficiency: float | None
     passages: list[RetrievedPassage]
 
 
@@ -79,7 +79,7 @@ class FetchedDocument(TypedDict):
 
 
 class VerdictEffect(TypedDict):
-    """What a verdict moved; the gain is the share of the way that a memory went towards it."""
+    """Effects of a verdict; the gain is the share of the way that a memory moved towards it."""
 
     feedback_id: int
     status: str
@@ -88,7 +88,7 @@ class VerdictEffect(TypedDict):
 
 
 class StoredText(TypedDict):
-    """Where a text is kept."""
+    """Address of a stored text."""
 
     passage_id: str
     collection: str
@@ -100,11 +100,11 @@ def server(engram: AsyncEngram, *, url: str = DEFAULT_URL) -> MCPServer[None]:
     Args:
         url: where people can read a passage that names no address of its own.
     """
-    made = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
+    mcp_server = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
     tools = AgentTools(engram, url)
     for tool in (tools.ask, tools.judge, tools.remember, tools.why, tools.search, tools.fetch):
-        made.tool()(_told(tool))
-    return made
+        mcp_server.tool()(_told(tool))
+    return mcp_server
 
 
 def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -121,7 +121,7 @@ def _told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 
 class AgentTools:
-    """What an agent can do; descriptions and types are what it is shown."""
+    """Tools of an agent; their descriptions and types are what it sees."""
 
     def __init__(self, engram: AsyncEngram, url: str) -> None:
         self._engram = engram
@@ -139,7 +139,7 @@ class AgentTools:
         )
         return {
             "query_id": answer.query_id,
-            "enough": answer.enough,
+            "sufficiency": answer.sufficiency,
             "passages": [
                 {
                     "passage_id": passage.passage_id,
@@ -163,15 +163,15 @@ class AgentTools:
     ) -> VerdictEffect:
         """Say which sentences of an answer helped, so that the memory learns. Judge only what you have checked."""
         if complete and not helped:
-            told = await self._engram.feedback(query_id, none_helped=True, rejected=[*(misled or [])], wait=True)
+            receipt = await self._engram.feedback(query_id, none_helped=True, rejected=[*(misled or [])], wait=True)
         else:
-            told = await self._engram.feedback(
+            receipt = await self._engram.feedback(
                 query_id, supporting=[*helped], rejected=[*(misled or [])], partial=not complete, wait=True
             )
-        changes = told.changes or []
+        changes = receipt.changes or []
         return {
-            "feedback_id": told.feedback_id,
-            "status": told.status,
+            "feedback_id": receipt.feedback_id,
+            "status": receipt.status,
             "changed": len(changes),
             "largest_gain": max((change.gain for change in changes), default=0.0),
         }
