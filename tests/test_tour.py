@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,11 +13,13 @@ import httpx
 import pytest
 
 from engram import sample
+from engram.api.learning.schemas import FeedbackIn
 from engram.context.errors import NotFoundError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.sample.tour import question, tour
 from tests.support.live_server import LiveServer
+from tests.support.processes import PATIENCE_SECONDS, free_port
 
 GOLD = {passage for passage, _ in question().supporting}
 SHOWN = 5
@@ -66,6 +69,59 @@ def test_the_tutorial_for_frontends(live: LiveServer) -> None:
     assert "learned: 2 of 5\nwithout memory: not there" in done.stdout, "as the page says below it"
     assert done.stdout.count("asked:") == 2
     assert "franz-liszt" in done.stdout.splitlines()[-1]
+
+
+def test_the_programs_of_the_page_on_frontends(live: LiveServer) -> None:
+    page = (ROOT / "docs" / "frontends.md").read_text(encoding="utf-8")
+    programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(programs) == 2
+    shown = [run(program.replace("http://127.0.0.1:8000", live.url)) for program in programs]
+    assert "Enceladus was discovered in August 1789 by William Herschel." in shown[0]
+    assert re.search(r"^[01]\.\d+ Enceladus ", shown[0], re.MULTILINE)
+    assert re.match(r"\[\(0, [01]\.\d+\), \(1, [01]\.\d+\)\] [0-9a-f-]{36}$", shown[1])
+
+
+def run(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif("rating" not in FeedbackIn.model_fields, reason="this version takes no ratings")
+@pytest.mark.usefixtures("working")
+def test_the_chat_page_of_the_tutorial(live: LiveServer, application: Application, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "tutorial-frontend.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    port = free_port()
+    path = tmp_path / "chat_page.py"
+    path.write_text(program.replace("http://127.0.0.1:8000", live.url).replace("8080", str(port)), encoding="utf-8")
+    process = subprocess.Popen([sys.executable, str(path)])
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as browser:
+            assert "name=question" in opened(browser)
+            answered = browser.post("/", data={"question": question().text}).text
+            assert "The collection says:" in answered
+            for rating in ("up", "down"):
+                form = dict(re.findall(r'name=(query_id|cited) value="([^"]*)"', answered))
+                assert f"name=rating value={rating}" in answered
+                assert "Thank you" in browser.post("/", data=form | {"rating": rating}).text
+                here = {"collection": sample.COLLECTION}
+                verdict = httpx.get(f"{live.url}/feedback", params=here).json()["feedback"][-1]
+                assert verdict["query_id"] == form["query_id"]
+                told = httpx.get(f"{live.url}/feedback/{verdict['feedback_id']}", params=here).json()
+                assert told["verdict"]["rating"] == rating
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def opened(browser: httpx.Client) -> str:
+    """The page, once it is served."""
+    for _ in range(int(PATIENCE_SECONDS / 0.1)):
+        with suppress(httpx.ConnectError):
+            return browser.get("/").text
+        time.sleep(0.1)
+    raise AssertionError("the page is not served")
 
 
 def passages(shown: str) -> list[str]:

@@ -48,7 +48,11 @@ ABSENT = {
     "{entity_id}": "999999999",
 }
 CHAT = "/v1/chat/completions"
-WORDED = frozenset({"/answer", CHAT})
+DIFY = "/retrieval"
+STORES = "/v1/vector_stores"
+SEARCH = "/v1/vector_stores/{name}/search"
+RERANK = ("/v1/rerank", "/v2/rerank")
+WORDED = frozenset({"/answer"})
 """Paths where nothing is looked for if no endpoint could put it into words."""
 BODIES: dict[str, Any] = {
     "/query": {"query": "Where was Marie Curie born?"},
@@ -56,6 +60,9 @@ BODIES: dict[str, Any] = {
     "/query/compare": {"query": "Where was Marie Curie born?"},
     "/answer": {"query": "Where was Marie Curie born?"},
     CHAT: {"messages": [{"role": "user", "content": "Where was Marie Curie born?"}]},
+    DIFY: {"query": "Where was Marie Curie born?", "retrieval_setting": {"top_k": 3, "score_threshold": 0.0}},
+    SEARCH: {"query": "Where was Marie Curie born?"},
+    **{path: {"query": "Where was Marie Curie born?", "documents": ["Warsaw"]} for path in RERANK},
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
     "/sessions": {"question": "Where was Marie Curie born?"},
     "/sessions/{session_id}/rounds": {"question": "Where was Marie Curie born?"},
@@ -88,6 +95,9 @@ EMBEDDING: dict[str, Arguments] = {
     "/query/compare": {},
     "/answer": {},
     CHAT: {},
+    DIFY: {},
+    SEARCH: {},
+    **{path: {} for path in RERANK},
     "/expand": {},
     "/documents": {},
     "/passages": {},
@@ -98,6 +108,8 @@ EMBEDDING: dict[str, Arguments] = {
 }
 """Path -> what a request there has besides, so that text is embedded for its collection."""
 WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
+NAMED = {CHAT: "model", DIFY: "knowledge_id", **dict.fromkeys(RERANK, "model")}
+"""Path -> the field that names the collection, where it is another one."""
 METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
 """Path -> the method that takes a body there."""
 OVER_LIMIT = {"/passages": 16 * 2**20 + 1, "/documents": 32 * 2**20 + 1}
@@ -120,7 +132,7 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
         where = {"collection": collection, "name": "curie.json"}
         return {"content": json.dumps(BODIES[path]).encode(), "params": where, "headers": KEY | BINARY}
     elsewhere = path in ("/passages", "/queries:batch") or "{name}" in path or path.startswith("/access/")
-    named = "model" if path == CHAT else "collection"
+    named = NAMED.get(path, "collection")
     body = BODIES[path] if elsewhere else BODIES[path] | {named: collection}
     params = {"collection": collection} if path == "/passages" else {}
     return {"json": body, "params": params, "headers": KEY}
@@ -130,7 +142,7 @@ def embedding(path: str, collection: str) -> tuple[str, Arguments]:
     """URL and arguments of a request for which text has to be embedded."""
     arguments = well_formed(METHODS.get(path, "GET"), path, collection)
     part = "json" if "json" in arguments else "params"
-    return url(path), arguments | {part: arguments[part] | EMBEDDING[path]}
+    return url(path.replace("{name}", collection)), arguments | {part: arguments[part] | EMBEDDING[path]}
 
 
 def provoking(method: str, path: str, status: int) -> Arguments:

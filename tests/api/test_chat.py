@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +11,7 @@ import pytest
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
+from tests.conftest import CURIE, Ingest
 from tests.support.live_server import LiveServer
 from tests.support.modelled import Modelled
 from tests.support.openai_server import Handler, Reply, keyword_handler
@@ -133,9 +134,62 @@ def test_a_collection_that_is_not_there(chat: Chat) -> None:
         )
 
 
-def test_without_a_model_nothing_is_asked(service: str, curie: str) -> None:
-    with (
-        openai.OpenAI(base_url=f"{service}/v1", api_key="none", max_retries=0) as client,
-        pytest.raises(openai.APIStatusError, match="ENGRAM_LLM_BASE_URL"),
-    ):
-        client.chat.completions.create(model=curie, messages=[{"role": "user", "content": QUESTION}])
+@pytest.fixture
+def plain(service: str) -> Iterator[openai.OpenAI]:
+    """A client of a service without a language model."""
+    with openai.OpenAI(base_url=f"{service}/v1", api_key="none", max_retries=0) as client:
+        yield client
+
+
+def test_without_a_model_sentences_are_quoted_with_their_sources(
+    plain: openai.OpenAI, application: Application, curie: str
+) -> None:
+    done = plain.chat.completions.create(model=curie, messages=[{"role": "user", "content": QUESTION}])
+    content = done.choices[0].message.content or ""
+    opening, quotes, sources = content.split("\n\n")
+    assert opening == "The collection says:"
+    assert quotes.splitlines()[0] == '"Marie Curie was born in Warsaw in 1867." [1]'
+    assert sources.splitlines()[0] == "[1] Marie Curie (curie)"
+    assert len(quotes.splitlines()) == len(sources.splitlines())
+    grounds = done.model_extra["engram"]  # type: ignore[index]
+    assert [f'"{cited["text"]}" [{n}]' for n, cited in enumerate(grounds["citations"], 1)] == quotes.splitlines()
+    assert grounds["warnings"] == []
+    kept = application.ask.episode(application.access.scope(curie), UUID(grounds["query_id"]))
+    shown = {passage["passage_id"] for passage in kept.answer["passages"]}
+    assert {cited["passage_id"] for cited in grounds["citations"]} <= shown
+
+
+def test_without_a_model_quotes_are_streamed_too(plain: openai.OpenAI, curie: str) -> None:
+    messages: Any = [{"role": "user", "content": QUESTION}]
+    whole = plain.chat.completions.create(model=curie, messages=messages)
+    chunks = list(plain.chat.completions.create(model=curie, messages=messages, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    assert UUID(chunks[-1].model_extra["engram"]["query_id"])  # type: ignore[index]
+
+
+def test_without_a_model_an_earlier_message_is_left_out_with_a_warning(plain: openai.OpenAI, curie: str) -> None:
+    done = plain.chat.completions.create(
+        model=curie,
+        messages=[{"role": "user", "content": "Who was Marie Curie?"}, {"role": "user", "content": QUESTION}],
+    )
+    grounds = done.model_extra["engram"]  # type: ignore[index]
+    assert grounds["question"] == QUESTION
+    assert [warning["type"] for warning in grounds["warnings"]] == ["not-restated"]
+
+
+def test_without_a_model_an_empty_collection_says_that_it_has_nothing(
+    plain: openai.OpenAI, application: Application, ingest: Ingest, curie: str
+) -> None:
+    for passage in CURIE:
+        application.ingest.delete_passage(application.access.scope(curie), passage["id"])
+    done = plain.chat.completions.create(model=curie, messages=[{"role": "user", "content": QUESTION}])
+    assert done.choices[0].message.content == "I find no answer to that in this collection."
+    assert done.model_extra["engram"]["citations"] == []  # type: ignore[index]
+
+
+def test_without_a_model_another_collection_is_not_found(plain: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError) as caught:
+        plain.chat.completions.create(model="nowhere", messages=[{"role": "user", "content": QUESTION}])
+    assert caught.value.type == "not-found"
+    assert "nowhere" in str(caught.value.body)

@@ -28,7 +28,7 @@ OWN = {
     "/audit",
     "/answer",
     "/v1/models",
-    "/v1/chat/completions",
+    "/v1/vector_stores",
 }
 """Routes that are of whoever asks, whatever there is elsewhere; an answer takes an endpoint first."""
 ASKED = sorted(

@@ -1,6 +1,7 @@
 """Engram's tools, called as an agent's host calls them."""
 
 import asyncio
+import json
 import os
 import socket
 import sys
@@ -22,12 +23,12 @@ pytestmark = pytest.mark.usefixtures("working")
 ENV = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
 
 
-def told(service: str, collection: str, *stories: Story) -> list[Any]:
+def told(service: str, collection: str, *stories: Story, **more: str) -> list[Any]:
     """What the stories give, each in a session of its own with one server."""
 
     async def all_of_them() -> list[Any]:
         async with AsyncEngram(service, collection=collection, retries=0) as engram:
-            tools = server(engram)
+            tools = server(engram, **more)
             given = []
             for story in stories:
                 async with Client(tools) as agent:
@@ -43,6 +44,14 @@ async def call(agent: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     assert not result.is_error, result.content
     assert result.structured_content is not None
     return result.structured_content
+
+
+def only_text(result: Any) -> dict[str, Any]:
+    """The JSON of the one text that a tool answers with."""
+    assert not result.is_error, result.content
+    (content,) = result.content
+    found: dict[str, Any] = json.loads(content.text)
+    return found
 
 
 async def remember_all(agent: Client) -> None:
@@ -74,6 +83,58 @@ def test_an_agent_remembers_asks_judges_and_asks_again(service: str, collection:
         assert again["passages"]
 
     told(service, collection, story, another)
+
+
+def test_deep_research_searches_and_fetches(service: str, collection: str) -> None:
+    async def story(agent: Client) -> None:
+        await remember_all(agent)
+        named = "https://example.org/titan"
+        async with AsyncEngram(service, collection=collection) as engram:
+            body = {
+                "id": "a:b/c",
+                "text": "Titan has lakes of methane.",
+                "metadata": {"url": named, "topic": "space"},
+            }
+            await engram.wait(await engram.ingest([body]))
+        result = await agent.call_tool("search", {"query": "Which moon has lakes of methane?"})
+        found = only_text(result)
+        assert found == result.structured_content
+        first = found["results"][0]
+        assert set(first) == {"id", "title", "url"}
+        assert (first["id"], first["title"], first["url"]) == (f"{found['query_id']}:a:b/c", "a:b/c", named)
+        addresses = {one["title"]: one["url"] for one in found["results"]}
+        assert addresses["Warsaw"] == f"{service}/passages/warsaw?collection={collection}"
+        read = only_text(await agent.call_tool("fetch", {"id": first["id"]}))
+        assert set(read) == {"id", "title", "text", "url", "metadata"}
+        assert (read["id"], read["text"], read["url"]) == (first["id"], "Titan has lakes of methane.", named)
+        assert read["metadata"]["topic"] == "space"
+        helped = [read["metadata"]["sentences"][0]["sentence_id"]]
+        said = await call(agent, "judge", query_id=read["metadata"]["query_id"], helped=helped)
+        assert said["status"] == "applied"
+        alone = only_text(await agent.call_tool("fetch", {"id": "a:b/c"}))
+        assert (alone["text"], "query_id" in alone["metadata"]) == (read["text"], False)
+
+    told(service, collection, story, url=service)
+
+
+def test_each_takes_one_text(service: str, collection: str) -> None:
+    async def story(agent: Client) -> dict[str, Any]:
+        return {tool.name: tool.input_schema for tool in (await agent.list_tools()).tools}
+
+    schemas = told(service, collection, story)[0]
+    for tool, name in (("search", "query"), ("fetch", "id")):
+        assert {key: value["type"] for key, value in schemas[tool]["properties"].items()} == {name: "string"}
+        assert schemas[tool]["required"] == [name]
+
+
+def test_an_empty_memory_finds_nothing_and_is_no_error(service: str, collection: str) -> None:
+    async def story(agent: Client) -> tuple[Any, Any]:
+        return await agent.call_tool("search", {"query": "Who?"}), await agent.call_tool("fetch", {"id": "nobody"})
+
+    found, read = told(service, collection, story)[0]
+    assert only_text(found) == {"results": [], "query_id": None}
+    assert read.is_error
+    assert "no collection" in read.content[0].text
 
 
 def test_the_same_text_is_kept_once(service: str, collection: str) -> None:
@@ -121,7 +182,7 @@ def test_on_standard_input_and_output(service: str, collection: str) -> None:
             await call(agent, "remember", text="Titan has lakes of methane.")
             return {tool.name for tool in (await agent.list_tools()).tools}
 
-    assert asyncio.run(story()) == {"ask", "judge", "remember", "why"}
+    assert asyncio.run(story()) == {"ask", "judge", "remember", "why", "search", "fetch"}
 
 
 def test_over_http(service: str, collection: str) -> None:

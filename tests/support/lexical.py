@@ -8,6 +8,7 @@ from typing import Any
 
 import bm25s
 import numpy as np
+from psycopg.types.json import Jsonb
 
 from engram.providers.language import terms
 from engram.runtime.container import Application
@@ -113,13 +114,16 @@ def search(
     weights: Mapping[str, float],
     limit: int = 1000,
     *,
+    metadata: Mapping[str, Any] | None = None,
     evolved: bool = False,
-    **more: Any,
 ) -> dict[str, float]:
     """External id -> score, best first; what ``matches`` says of the same passages must be the same."""
     with application.database.read() as reader:
         collection = collections.find(reader, name)
-        found = lexical_index.search(reader, collection, weights, limit, evolved=evolved, **more)
+        condition = None if metadata is None else "p.metadata @> %(metadata)s"
+        found = lexical_index.search(
+            reader, collection, weights, limit, condition, evolved=evolved, metadata=Jsonb(metadata)
+        )
         matches = matched(reader, collection, weights, list(found), evolved=evolved)
         assert dict(zip(matches.ids.tolist(), matches.words.score.tolist(), strict=True)) == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))

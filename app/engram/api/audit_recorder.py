@@ -35,8 +35,12 @@ ORDINARY = frozenset(
         "post_passages",
         "post_queries",
         "post_query",
+        "post_rerank",
+        "post_rerank_v2",
+        "post_retrieval",
         "post_round",
         "post_session",
+        "post_vector_store_search",
     }
 )
 """Routes that change something, or look as if, and are no administrator's."""

@@ -43,9 +43,7 @@ class Authenticated:
             if principal is None:
                 principal = await run_in_threadpool(self._authentication.principal, header)
         except EngramError as error:
-            await problems.problem_response(error, chats=scope["path"].startswith(problems.CHATS))(
-                scope, receive, send
-            )
+            await problems.problem_response(error, scope)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal
         with tenancy.restricted_to(principal.tenant):

@@ -35,6 +35,6 @@ class BodyLimit:
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
             error = PayloadTooLargeError(f"Bodies end at {MAX_BODY_BYTES} bytes.")
-            await problems.problem_response(error)(scope, receive, send)
+            await problems.problem_response(error, scope)(scope, receive, send)
             return
         await self._app(scope, bounded, send)

@@ -29,4 +29,4 @@ class DrainMiddleware:
             if answered or scope["type"] != "http":
                 raise
             error = UnavailableError("This process is ending and could not finish the request in time.")
-            await problems.problem_response(error)(scope, receive, send)
+            await problems.problem_response(error, scope)(scope, receive, send)

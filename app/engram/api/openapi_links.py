@@ -13,7 +13,7 @@ HERE = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
     "get_learned", "get_lift", "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
-    "get_predicates", "list_feedback", "delete_collection",
+    "get_predicates", "list_feedback", "get_vector_store", "post_vector_store_search", "delete_collection",
 )  # fmt: skip
 """What a collection's name is enough for."""
 
@@ -51,6 +51,10 @@ FLOWS = (
         {"sentence_id": "/passages/0/sentences/0/sentence_id", **SAID},
         ("get_sentence_memory",),
     ),
+    Flow(("post_vector_store_search",), {"query_id": "/query_id"}, ASKED),
+    Flow(("post_rerank", "post_rerank_v2"), {"query_id": "/id"}, ASKED),
+    Flow(("post_retrieval",), {"query_id": "/records/0/metadata/query_id"}, ASKED),
+    Flow(("post_chat",), {"query_id": "/engram/query_id"}, ASKED),
     Flow(
         ("post_queries",), {"query_id": "/answers/0/answer/query_id", HERE: "/answers/0/answer/collection"}, ASKED
     ),
@@ -71,6 +75,7 @@ FLOWS = (
     Flow(("post_documents", "post_passages"), SAID, SETTINGS),
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", HERE: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {HERE: "/collections/0/name"}, SETTINGS),
+    Flow(("get_vector_stores",), {HERE: "/data/0/id"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
     Flow(("get_passage",), {"sentence_id": "/sentences/0/sentence_id", **IN_QUERY}, ("get_sentence_memory",)),
     Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),

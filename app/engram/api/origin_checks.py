@@ -88,7 +88,7 @@ class Origins:
             await send(message)
 
         error = self._refusal(scope["method"], Headers(scope=scope))
-        await (self._app if error is None else problems.problem_response(error))(scope, receive, marked)
+        await (self._app if error is None else problems.problem_response(error, scope))(scope, receive, marked)
 
     def _refusal(
         self, method: str, headers: Headers

@@ -9,10 +9,11 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
+from starlette.types import Scope
 
+from engram.api import error_dialects
 from engram.context.errors import (
     ConflictError,
     EmbeddingSpaceMismatchError,
@@ -38,25 +39,6 @@ TYPE_PREFIX = "urn:engram:problem:"
 RETRY_AFTER_SECONDS = "5"
 MAX_ERRORS = 100
 NAME_CHARACTERS = 200
-CHATS = "/v1/"
-"""Paths of clients that speak OpenAI's protocol."""
-
-
-class Problem(BaseModel):
-    """An RFC 9457 problem document."""
-
-    model_config = ConfigDict(extra="allow")
-
-    type: str = Field(description="Stable identifier of the kind of problem.")
-    title: str = Field(description="The kind of problem in words.")
-    status: int = Field(description="The HTTP status.")
-    detail: str = Field(description="What is wrong with this request.")
-    request_id: str | None = Field(
-        default=None, description="By which the service's log knows the request, as in the X-Request-ID header."
-    )
-    errors: list[dict[str, Any]] | None = Field(
-        default=None, description="For an invalid request: where each value is and what is wrong with it."
-    )
 
 
 # By our own words: the phrases of Python's ``http`` differ from version to version.
@@ -114,15 +96,14 @@ def document(
     title: str,
     detail: str,
     *,
+    request: Scope | None = None,
     headers: Mapping[str, str] | None = None,
-    chats: bool = False,
     **extra: Any,
 ) -> JSONResponse:
-    """The response of one problem; ``chats``: also in the words that OpenAI's clients look for."""
-    body = _body(status, kind, title, detail, extra)
-    if chats:
-        body["error"] = {"message": detail, "type": kind, "code": status}
-    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+    """The response of one problem, also in the words that the clients of the requested path look for."""
+    dialect = error_dialects.dialect_error(request, status, kind, detail)
+    body = _body(dialect.status, kind, title, detail, extra) | dict(dialect.members)
+    return JSONResponse(body, status_code=dialect.status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 
 def content(error: EngramError) -> dict[str, Any]:
@@ -137,8 +118,8 @@ def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, A
     return body
 
 
-def problem_response(error: EngramError, *, chats: bool = False) -> JSONResponse:
-    """The response of one of our own errors; ``chats`` as in ``document``."""
+def problem_response(error: EngramError, request: Scope | None = None) -> JSONResponse:
+    """The response of one of our own errors, to a request if there is one."""
     headers = {}
     if isinstance(error, UnavailableError):
         headers["Retry-After"] = RETRY_AFTER_SECONDS
@@ -147,35 +128,30 @@ def problem_response(error: EngramError, *, chats: bool = False) -> JSONResponse
     if isinstance(error, UnauthorizedError):
         headers["WWW-Authenticate"] = "Bearer"
     return document(
-        error.status, error.type, error.title, error.detail, headers=headers, chats=chats, **error.extra
+        error.status, error.type, error.title, error.detail, request=request, headers=headers, **error.extra
     )
-
-
-def _is_chat(request: Request) -> bool:
-    return request.url.path.startswith(CHATS)
 
 
 async def _engram(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, EngramError)  # noqa: S101 - registered for this class alone
     if error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("request failed", problem=error.type, detail=error.detail)
-    return problem_response(error, chats=_is_chat(request))
+    return problem_response(error, request.scope)
 
 
 async def _validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class alone
-    chats = _is_chat(request)
     unreadable = next((item for item in error.errors() if item["type"] == "json_invalid"), None)
     if unreadable is not None:
         return problem_response(
-            MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."), chats=chats
+            MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."), request.scope
         )
     missing = next(
         (item for item in error.errors() if item["type"] == "missing" and item["loc"][0] == "header"), None
     )
     if missing is not None:
         return problem_response(
-            MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."), chats=chats
+            MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."), request.scope
         )
     errors = [
         {"loc": [str(part)[:NAME_CHARACTERS] for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
@@ -183,7 +159,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     ]
     detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
     invalid = InvalidRequestError(_printable(detail) or "The request is invalid.", errors=_clean(errors))
-    return problem_response(invalid, chats=chats)
+    return problem_response(invalid, request.scope)
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
@@ -194,7 +170,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     headers = dict(error.headers or {})
     if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(_methods(request))
-    return document(error.status_code, kind, title, str(error.detail), headers=headers)
+    return document(error.status_code, kind, title, str(error.detail), request=request.scope, headers=headers)
 
 
 def _methods(request: Request) -> list[str]:
@@ -212,7 +188,8 @@ def _methods(request: Request) -> list[str]:
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
     log.error("unexpected failure", path=request.url.path, exc_info=error)
-    return document(500, "internal", "Internal error", "Engram failed unexpectedly; the log says more.")
+    detail = "Engram failed unexpectedly; the log says more."
+    return document(500, "internal", "Internal error", detail, request=request.scope)
 
 
 def _clean(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -41,6 +41,7 @@ from engram.services.serving.arm_comparison import CompareService
 from engram.services.serving.experiment_arms import ServingService
 from engram.services.serving.measured_lift import LiftService
 from engram.services.serving.query_service import AskService
+from engram.services.serving.reranking import RerankService
 from engram.services.serving.worded_answer import AnswerService
 from engram.services.sessions.session_feedback import Teacher
 from engram.services.sessions.session_service import SessionService
@@ -87,6 +88,8 @@ class ApiServices(Protocol):
     def lift(self) -> LiftService: ...
     @property
     def answer(self) -> AnswerService: ...
+    @property
+    def rerank(self) -> RerankService: ...
     @property
     def expand(self) -> ExpandService: ...
     @property

@@ -215,7 +215,7 @@ async def _refuse(
     send: Send,
 ) -> None:
     metrics.REFUSED.labels(limit).inc()
-    answer = problems.problem_response(error, chats=scope["path"].startswith(problems.CHATS))
+    answer = problems.problem_response(error, scope)
     if isinstance(error, UnavailableError):
         answer.headers["Retry-After"] = str(BUSY_SECONDS)
     answer.headers.update(headers)

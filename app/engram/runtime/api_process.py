@@ -11,9 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from engram import __version__
-from engram.api import console_files, documentation, problems
+from engram.api import console_files, documentation, error_dialects, problems
 from engram.api.auth import routes as access
-from engram.api.authentication_middleware import Authenticated
+from engram.api.authentication_middleware import Authenticated, is_public
 from engram.api.body_limit import BodyLimit
 from engram.api.corpus import document_routes
 from engram.api.corpus import routes as corpus_routes
@@ -35,7 +35,7 @@ from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
 from engram.api.revocation import routes as revocation_routes
-from engram.api.serving import chat_routes
+from engram.api.serving import chat_routes, dify_routes, rerank_routes, vector_store_routes
 from engram.api.serving import routes as serving_routes
 from engram.api.sessions import routes as sessions_routes
 from engram.api.throttle import FREE, Bounds, Throttle
@@ -60,6 +60,9 @@ ROUTERS = tuple(
         sessions_routes,
         serving_routes,
         chat_routes,
+        dify_routes,
+        vector_store_routes,
+        rerank_routes,
         passage_keys_routes,
         revocation_routes,
         facts_routes,
@@ -96,6 +99,8 @@ def create_app(application: Application | None) -> FastAPI:
         title="Engram",
         version=__version__,
         description=DESCRIPTION.strip(),
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        servers=[{"url": "/", "description": "The service that this document comes from."}],
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -164,6 +169,9 @@ def _secure(document: dict[str, Any]) -> None:
             "description": "An access key. On loopback none is needed, unless the service is told so.",
         }
     }
+    for path, operations in document["paths"].items():
+        for operation in operations.values():  # of those below that say no scope, only the public ones take no key
+            operation["security"] = [] if is_public(path) else [{SCHEME: []}]
     for route, need in needed():
         for method in route.methods or ():
             operation = document["paths"][route.path_format][method.lower()]
@@ -193,13 +201,17 @@ def _describe(app: FastAPI) -> None:
             described = PassagesIn.model_json_schema(ref_template=template)
             schemas.update(described.pop("$defs"))
             schemas["PassagesIn"] = described
-            schemas["Problem"] = problems.Problem.model_json_schema(ref_template=template)
+            for problem in error_dialects.SCHEMAS.values():
+                described = problem.model_json_schema(ref_template=template)
+                schemas.update(described.pop("$defs", {}))
+                schemas[problem.__name__] = described
             _secure(document)
             for path, operations in document["paths"].items():
                 for operation in operations.values():
                     if path not in FREE:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
+            error_dialects.describe(document)
             link(document)
             app.openapi_schema = document
         return app.openapi_schema

@@ -77,6 +77,7 @@ from engram.services.serving.arm_comparison import CompareService
 from engram.services.serving.experiment_arms import ServingService
 from engram.services.serving.measured_lift import LiftService
 from engram.services.serving.query_service import AskService
+from engram.services.serving.reranking import RerankService
 from engram.services.serving.worded_answer import AnswerService
 from engram.services.sessions.agent_planner import AgentPlanner
 from engram.services.sessions.auto_planner import AutoPlanner
@@ -350,7 +351,12 @@ class Application:
     @cached_property
     def answer(self) -> AnswerService:
         """Worded answers."""
-        return AnswerService(self.serving, self.llm)
+        return AnswerService(self.serving, self.llm, threshold=self.settings.sufficiency_threshold)
+
+    @cached_property
+    def rerank(self) -> RerankService:
+        """Ranking of texts that callers bring."""
+        return RerankService(self.database, self.encoder, self.serving)
 
     @cached_property
     def facts(self) -> FactsService:

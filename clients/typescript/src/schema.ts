@@ -1299,6 +1299,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/retrieval": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retrieve for Dify
+         * @description `POST /query` in the shape of Dify's external knowledge API: the knowledge is the collection.
+         *
+         *     The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
+         *     cosines of the passages and the question, sorted.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_retrieval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sentences/{sentence_id}/memory": {
         parameters: {
             query?: never;
@@ -1442,8 +1467,8 @@ export interface paths {
          * Answer in a chat
          * @description Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
          *
-         *     Where something was said before the last message, the configured LLM restates that first. What the answer rests
-         *     on, and the `query_id` to judge it by, stand under `engram`.
+         *     If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
+         *     the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
          *
          *     Scope: `query`.
          */
@@ -1470,6 +1495,122 @@ export interface paths {
         get: operations["get_models"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rerank": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rank texts
+         * @description Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
+         *
+         *     A text that the collection has as a passage is ranked with everything that the collection has learned. Other
+         *     texts are ranked by the encoder. The known texts share the places that the encoder gives to them together.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_rerank"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/vector_stores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List collections as vector stores
+         * @description The collections that may be read with the key, in the order of their names.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_vector_stores"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/vector_stores/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a collection as a vector store
+         * @description The collection's name, and how many passages it has.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_vector_store"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/vector_stores/{name}/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search a vector store
+         * @description `POST /query` in the shape of OpenAI's vector stores: the store is the collection.
+         *
+         *     The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
+         *     cosines of the passages and the question, sorted. Filters compare fields of the passages' metadata.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_vector_store_search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/rerank": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rank texts, for version 2 of Cohere's clients
+         * @description Rank texts for a question, as `POST /v1/rerank` does.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_rerank_v2"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1801,6 +1942,14 @@ export interface components {
              * @description That the LLM endpoint failed to answer: there is what was retrieved.
              */
             warnings?: components["schemas"]["WarningOut"][];
+        };
+        /**
+         * ApiVersionOut
+         * @description The version of the protocol.
+         */
+        ApiVersionOut: {
+            /** Version */
+            version: string;
         };
         /**
          * ArmIn
@@ -2458,6 +2607,34 @@ export interface components {
             title: string | null;
         };
         /**
+         * ComparisonFilter
+         * @description A comparison of one metadata field with a value.
+         */
+        ComparisonFilter: {
+            /** Key */
+            key: string;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "eq" | "ne" | "gt" | "gte" | "lt" | "lte" | "in" | "nin";
+            /** Value */
+            value: string | boolean | number | (string | boolean | number)[];
+        };
+        /**
+         * CompoundFilter
+         * @description Several filters: all have to hold, or any.
+         */
+        CompoundFilter: {
+            /** Filters */
+            filters: (components["schemas"]["ComparisonFilter"] | components["schemas"]["CompoundFilter"])[];
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "and" | "or";
+        };
+        /**
          * ConclusionOut
          * @description The answer in words; `cites` names sentences of the pool.
          */
@@ -2468,6 +2645,24 @@ export interface components {
             sufficient: boolean;
             /** Text */
             text: string;
+        };
+        /**
+         * ConditionIn
+         * @description A condition on the metadata of passages.
+         */
+        ConditionIn: {
+            /**
+             * Comparison Operator
+             * @enum {string}
+             */
+            comparison_operator: "contains" | "not contains" | "start with" | "end with" | "is" | "is not" | "in" | "not in" | "empty" | "not empty" | "null" | "not null" | "=" | "≠" | ">" | "<" | "≥" | "≤" | "before" | "after";
+            /**
+             * Name
+             * @description The metadata field. Of several, one has to meet the condition; none, if it is a negative one.
+             */
+            name: string | string[];
+            /** Value */
+            value?: string | boolean | number | (string | boolean | number)[] | null;
         };
         /**
          * ConstantsOut
@@ -2493,6 +2688,20 @@ export interface components {
             observation_noise_negative: number;
             /** Observation Noise Positive */
             observation_noise_positive: number;
+        };
+        /**
+         * ContentOut
+         * @description The text of a passage.
+         */
+        ContentOut: {
+            /** Text */
+            text: string;
+            /**
+             * Type
+             * @default text
+             * @constant
+             */
+            type?: "text";
         };
         /**
          * ContentPart
@@ -2619,6 +2828,55 @@ export interface components {
             value: number;
         };
         /**
+         * DifyProblem
+         * @description A problem document with the members that Dify reads.
+         */
+        DifyProblem: {
+            /**
+             * Detail
+             * @description What is wrong with this request.
+             */
+            detail: string;
+            /**
+             * Error Code
+             * @description 1001: the Authorization header is missing or not `Bearer KEY`. 1002: the key may not do this. 2001: there is no such knowledge. Else the HTTP status.
+             */
+            error_code: number;
+            /** Error Msg */
+            error_msg: string;
+            /**
+             * Errors
+             * @description For an invalid request: where each value is and what is wrong with it.
+             * @default null
+             */
+            errors?: {
+                [key: string]: unknown;
+            }[] | null;
+            /**
+             * Request Id
+             * @description By which the service's log knows the request, as in the X-Request-ID header.
+             * @default null
+             */
+            request_id?: string | null;
+            /**
+             * Status
+             * @description The HTTP status.
+             */
+            status: number;
+            /**
+             * Title
+             * @description The kind of problem in words.
+             */
+            title: string;
+            /**
+             * Type
+             * @description Stable identifier of the kind of problem.
+             */
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * DocumentAccepted
          * @description A document that was converted, and the job that ingests its passages.
          */
@@ -2717,6 +2975,11 @@ export interface components {
             collapse_duplicates?: boolean;
             /** Collection */
             collection: string;
+            /**
+             * Conditions
+             * @description What passages' metadata had to meet, as a predicate of SQL/JSON path.
+             */
+            conditions?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -3904,6 +4167,61 @@ export interface components {
             n: number;
         };
         /**
+         * FileCountsOut
+         * @description Passages of a collection; all of them can be found.
+         */
+        FileCountsOut: {
+            /**
+             * Cancelled
+             * @default 0
+             * @constant
+             */
+            cancelled?: 0;
+            /** Completed */
+            completed: number;
+            /**
+             * Failed
+             * @default 0
+             * @constant
+             */
+            failed?: 0;
+            /**
+             * In Progress
+             * @default 0
+             * @constant
+             */
+            in_progress?: 0;
+            /** Total */
+            total: number;
+        };
+        /**
+         * FoundFileOut
+         * @description A passage.
+         */
+        FoundFileOut: {
+            /**
+             * Attributes
+             * @description The passage's metadata. A list or an object is written as JSON, and null is left out.
+             */
+            attributes: {
+                [key: string]: string | number | boolean;
+            };
+            /** Content */
+            content: components["schemas"]["ContentOut"][];
+            /**
+             * File Id
+             * @description The `passage_id`.
+             */
+            file_id: string;
+            /**
+             * Filename
+             * @description The passage's title, or its id.
+             */
+            filename: string;
+            /** Score */
+            score: number;
+        };
+        /**
          * GapOut
          * @description Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?.
          */
@@ -4774,13 +5092,27 @@ export interface components {
             judge?: string | null;
         };
         /**
+         * MetadataConditionIn
+         * @description Conditions on the metadata of passages.
+         */
+        MetadataConditionIn: {
+            /** Conditions */
+            conditions: components["schemas"]["ConditionIn"][];
+            /**
+             * Logical Operator
+             * @default and
+             * @enum {string}
+             */
+            logical_operator?: "and" | "or";
+        };
+        /**
          * ModelOut
          * @description A collection, as a model.
          */
         ModelOut: {
             /**
              * Created
-             * @description 0: a collection does not know when it was made.
+             * @description When the collection was made, as Unix time in seconds.
              */
             created: number;
             /** Id */
@@ -4926,6 +5258,72 @@ export interface components {
             round: number;
             /** Text */
             text: string;
+        };
+        /**
+         * OpenAiError
+         * @description An error as OpenAI's clients read it.
+         */
+        OpenAiError: {
+            /**
+             * Code
+             * @description The HTTP status.
+             */
+            code: number;
+            /** Message */
+            message: string;
+            /**
+             * Param
+             * @default null
+             */
+            param?: string | null;
+            /**
+             * Type
+             * @description The kind of problem.
+             */
+            type: string;
+        };
+        /**
+         * OpenAiProblem
+         * @description A problem document with the member that OpenAI's clients read.
+         */
+        OpenAiProblem: {
+            /**
+             * Detail
+             * @description What is wrong with this request.
+             */
+            detail: string;
+            error: components["schemas"]["OpenAiError"];
+            /**
+             * Errors
+             * @description For an invalid request: where each value is and what is wrong with it.
+             * @default null
+             */
+            errors?: {
+                [key: string]: unknown;
+            }[] | null;
+            /**
+             * Request Id
+             * @description By which the service's log knows the request, as in the X-Request-ID header.
+             * @default null
+             */
+            request_id?: string | null;
+            /**
+             * Status
+             * @description The HTTP status.
+             */
+            status: number;
+            /**
+             * Title
+             * @description The kind of problem in words.
+             */
+            title: string;
+            /**
+             * Type
+             * @description Stable identifier of the kind of problem.
+             */
+            type: string;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * OptionsIn
@@ -5681,6 +6079,33 @@ export interface components {
             tenant: string;
         };
         /**
+         * RankedDocument
+         * @description A text that was sent.
+         */
+        RankedDocument: {
+            /** Text */
+            text: string;
+        };
+        /**
+         * RankingOptionsIn
+         * @description Options of the ranking. `hybrid_search` is refused: the collection weighs words and vectors itself.
+         */
+        RankingOptionsIn: {
+            /**
+             * Ranker
+             * @description `none`: by the encoder alone, without what was learned.
+             * @default auto
+             * @enum {string}
+             */
+            ranker?: "auto" | "none" | "default-2024-11-15";
+            /**
+             * Score Threshold
+             * @description Only passages with at least this score.
+             * @default 0
+             */
+            score_threshold?: number;
+        };
+        /**
          * ReadinessOut
          * @description State of the servers that the process depends on, and of the backlog.
          */
@@ -5783,6 +6208,33 @@ export interface components {
             support: number;
         };
         /**
+         * RecordOut
+         * @description A passage.
+         */
+        RecordOut: {
+            /** Content */
+            content: string;
+            /**
+             * Metadata
+             * @description The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
+             */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** Score */
+            score: number;
+            /** Title */
+            title: string;
+        };
+        /**
+         * RecordsOut
+         * @description The passages, best first.
+         */
+        RecordsOut: {
+            /** Records */
+            records: components["schemas"]["RecordOut"][];
+        };
+        /**
          * ReembedIn
          * @description Encoder to move a collection to.
          * @example {
@@ -5846,6 +6298,179 @@ export interface components {
              * Format: date-time
              */
             until: string;
+        };
+        /**
+         * RerankIn
+         * @description Texts to rank for a question. Options of a model's, such as `max_tokens_per_doc`, are ignored.
+         * @example {
+         *       "documents": [
+         *         "Enceladus was discovered in August 1789.",
+         *         "Warsaw lies on the Vistula."
+         *       ],
+         *       "model": "sample",
+         *       "query": "Who discovered Enceladus?",
+         *       "top_n": 1
+         *     }
+         */
+        RerankIn: {
+            /** Documents */
+            documents: (string | components["schemas"]["TextDocument"])[];
+            /**
+             * Model
+             * @description The collection by whose memory texts are ranked.
+             */
+            model: string;
+            /** Query */
+            query: string;
+            /**
+             * Return Documents
+             * @description Whether the answer repeats the texts.
+             */
+            return_documents?: boolean | null;
+            /**
+             * Top N
+             * @description Texts wanted; null: all.
+             */
+            top_n?: number | null;
+        };
+        /**
+         * RerankMetaOut
+         * @description Details that Cohere's clients read.
+         */
+        RerankMetaOut: {
+            api_version: components["schemas"]["ApiVersionOut"];
+        };
+        /**
+         * RerankOut
+         * @description The texts, best first.
+         */
+        RerankOut: {
+            /**
+             * Id
+             * @description The `query_id`, for `POST /feedback`.
+             */
+            id: string;
+            meta: components["schemas"]["RerankMetaOut"];
+            /** Model */
+            model: string;
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Results */
+            results: components["schemas"]["RerankedOut"][];
+        };
+        /**
+         * RerankProblem
+         * @description A problem document with the member that Cohere's clients read; Jina's read `detail`.
+         */
+        RerankProblem: {
+            /**
+             * Detail
+             * @description What is wrong with this request.
+             */
+            detail: string;
+            /**
+             * Errors
+             * @description For an invalid request: where each value is and what is wrong with it.
+             * @default null
+             */
+            errors?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Message */
+            message: string;
+            /**
+             * Request Id
+             * @description By which the service's log knows the request, as in the X-Request-ID header.
+             * @default null
+             */
+            request_id?: string | null;
+            /**
+             * Status
+             * @description The HTTP status.
+             */
+            status: number;
+            /**
+             * Title
+             * @description The kind of problem in words.
+             */
+            title: string;
+            /**
+             * Type
+             * @description Stable identifier of the kind of problem.
+             */
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * RerankedOut
+         * @description A text by its place in the request.
+         */
+        RerankedOut: {
+            /** @description Null where the texts were not wanted back. */
+            document?: components["schemas"]["RankedDocument"] | null;
+            /** Index */
+            index: number;
+            /**
+             * Passage Id
+             * @description The passage of the collection that has this text; null: none has.
+             */
+            passage_id: string | null;
+            /** Relevance Score */
+            relevance_score: number;
+        };
+        /**
+         * RetrievalIn
+         * @description A question of Dify's. Fields that Engram has no use for are ignored.
+         * @example {
+         *       "knowledge_id": "sample",
+         *       "metadata_condition": {
+         *         "conditions": [
+         *           {
+         *             "comparison_operator": "is",
+         *             "name": "topic",
+         *             "value": "space"
+         *           }
+         *         ],
+         *         "logical_operator": "and"
+         *       },
+         *       "query": "Who discovered Enceladus?",
+         *       "retrieval_setting": {
+         *         "score_threshold": 0.2,
+         *         "top_k": 3
+         *       }
+         *     }
+         */
+        RetrievalIn: {
+            /**
+             * Knowledge Id
+             * @description The collection.
+             */
+            knowledge_id: string;
+            metadata_condition?: components["schemas"]["MetadataConditionIn"] | null;
+            /** Query */
+            query: string;
+            retrieval_setting: components["schemas"]["RetrievalSettingIn"];
+        };
+        /**
+         * RetrievalSettingIn
+         * @description Bounds on the answer.
+         */
+        RetrievalSettingIn: {
+            /**
+             * Score Threshold
+             * @description Only passages with at least this score.
+             */
+            score_threshold?: number | null;
+            /**
+             * Top K
+             * @description Passages wanted.
+             */
+            top_k: number;
         };
         /**
          * RetryIn
@@ -6102,6 +6727,66 @@ export interface components {
             sufficiency: number | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
+        };
+        /**
+         * SearchIn
+         * @description A search in a collection. Fields that Engram has no use for are ignored, `rewrite_query` among them.
+         * @example {
+         *       "filters": {
+         *         "key": "topic",
+         *         "type": "eq",
+         *         "value": "space"
+         *       },
+         *       "max_num_results": 3,
+         *       "query": "Who discovered Enceladus?",
+         *       "ranking_options": {
+         *         "score_threshold": 0.2
+         *       }
+         *     }
+         */
+        SearchIn: {
+            /** Filters */
+            filters?: components["schemas"]["ComparisonFilter"] | components["schemas"]["CompoundFilter"] | null;
+            /**
+             * Max Num Results
+             * @default 10
+             */
+            max_num_results?: number;
+            /**
+             * Query
+             * @description Several are asked as one question.
+             */
+            query: string | string[];
+            ranking_options?: components["schemas"]["RankingOptionsIn"] | null;
+        };
+        /**
+         * SearchPageOut
+         * @description The passages, best first.
+         */
+        SearchPageOut: {
+            /** Data */
+            data: components["schemas"]["FoundFileOut"][];
+            /**
+             * Has More
+             * @default false
+             * @constant
+             */
+            has_more?: false;
+            /** Next Page */
+            next_page?: null;
+            /**
+             * Object
+             * @default vector_store.search_results.page
+             * @constant
+             */
+            object?: "vector_store.search_results.page";
+            /**
+             * Query Id
+             * @description For `POST /feedback`: not in OpenAI's shape.
+             */
+            query_id: string;
+            /** Search Query */
+            search_query: string[];
         };
         /**
          * SentenceById
@@ -6712,6 +7397,14 @@ export interface components {
             tenant: string;
         };
         /**
+         * TextDocument
+         * @description A text as an object; other fields are ignored.
+         */
+        TextDocument: {
+            /** Text */
+            text: string;
+        };
+        /**
          * TimingsOut
          * @description Durations by stage, in milliseconds.
          */
@@ -6784,6 +7477,72 @@ export interface components {
             text: string;
             /** Unit Id */
             unit_id: number;
+        };
+        /**
+         * VectorStoreOut
+         * @description A collection, as a vector store.
+         */
+        VectorStoreOut: {
+            /**
+             * Created At
+             * @description Unix time in seconds.
+             */
+            created_at: number;
+            /** Expires At */
+            expires_at?: null;
+            file_counts: components["schemas"]["FileCountsOut"];
+            /** Id */
+            id: string;
+            /** Last Active At */
+            last_active_at?: null;
+            /**
+             * Metadata
+             * @description Always empty.
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /** Name */
+            name: string;
+            /**
+             * Object
+             * @default vector_store
+             * @constant
+             */
+            object?: "vector_store";
+            /**
+             * Status
+             * @default completed
+             * @constant
+             */
+            status?: "completed";
+            /**
+             * Usage Bytes
+             * @description Always 0: it is not measured.
+             * @default 0
+             * @constant
+             */
+            usage_bytes?: 0;
+        };
+        /**
+         * VectorStoresOut
+         * @description Collections in the order of their names.
+         */
+        VectorStoresOut: {
+            /** Data */
+            data: components["schemas"]["VectorStoreOut"][];
+            /** First Id */
+            first_id: string | null;
+            /** Has More */
+            has_more: boolean;
+            /** Last Id */
+            last_id: string | null;
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
         };
         /**
          * WarningOut
@@ -12580,6 +13339,111 @@ export interface operations {
             };
         };
     };
+    post_retrieval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetrievalIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordsOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["DifyProblem"];
+                };
+            };
+        };
+    };
     get_sentence_memory: {
         parameters: {
             query?: {
@@ -13282,7 +14146,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Unauthorized */
@@ -13291,7 +14155,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Forbidden */
@@ -13300,7 +14164,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Not found */
@@ -13309,7 +14173,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description The collection is of another encoder */
@@ -13318,7 +14182,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Payload too large */
@@ -13327,7 +14191,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Unsupported media type */
@@ -13336,7 +14200,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Invalid request */
@@ -13345,7 +14209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Too many requests */
@@ -13354,7 +14218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Temporarily unavailable */
@@ -13363,7 +14227,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
         };
@@ -13392,7 +14256,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Forbidden */
@@ -13401,7 +14265,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Too many requests */
@@ -13410,7 +14274,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
                 };
             };
             /** @description Temporarily unavailable */
@@ -13419,7 +14283,501 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+        };
+    };
+    post_rerank: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RerankIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RerankOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+        };
+    };
+    get_vector_stores: {
+        parameters: {
+            query?: {
+                /** @description Stores per page. */
+                limit?: number;
+                /** @description Of the names. */
+                order?: "asc" | "desc";
+                /** @description The page that follows this store. */
+                after?: string | null;
+                /** @description The page that ends before this store. */
+                before?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VectorStoresOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+        };
+    };
+    get_vector_store: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VectorStoreOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+        };
+    };
+    post_vector_store_search: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SearchIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchPageOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OpenAiProblem"];
+                };
+            };
+        };
+    };
+    post_rerank_v2: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RerankIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RerankOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RerankProblem"];
                 };
             };
         };

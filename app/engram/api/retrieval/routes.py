@@ -21,7 +21,8 @@ from engram.api.dependencies import (
     posted,
     timed,
 )
-from engram.api.problems import Problem, content, responses
+from engram.api.problem_document import Problem
+from engram.api.problems import content, responses
 from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import (
     AnswerIn,

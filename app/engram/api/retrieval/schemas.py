@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictInt
 
-from engram.api.problems import Problem
+from engram.api.problem_document import Problem
 from engram.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
 from engram.api.retrieval.trace_schemas import (
     FeatureTraceOut,
@@ -406,6 +406,9 @@ class EpisodeOut(QueryOut):
         default_factory=list, description="What the question came with, as a verdict takes it."
     )
     filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to contain.")
+    conditions: str | None = Field(
+        default=None, description="What passages' metadata had to meet, as a predicate of SQL/JSON path."
+    )
     judged: int = Field(description="Feedback events accepted for it.")
     created_at: datetime
 

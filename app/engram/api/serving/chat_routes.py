@@ -12,6 +12,7 @@ from engram.api.body_reading import Route
 from engram.api.dependencies import App, Asker, PostedBody, json_body, needs, posted, timed
 from engram.api.problems import responses
 from engram.api.serving.chat_schemas import ChatIn, ChatOut, ModelOut, ModelsOut
+from engram.api.serving.vector_store_schemas import unix_seconds
 from engram.core.auth.access_keys import QUERY, READ
 
 router = APIRouter(tags=["chat"], route_class=Route, prefix="/v1")
@@ -36,11 +37,11 @@ def post_chat(
 ) -> ChatOut | StreamingResponse:
     """Answer like `POST /answer` in the shape of OpenAI's chat completions; the model is the collection.
 
-    Where something was said before the last message, the configured LLM restates that first. What the answer rests
-    on, and the `query_id` to judge it by, stand under `engram`.
+    If other messages precede the last one, the configured LLM restates that first. Without an LLM the answer quotes
+    the sentences that were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
     """
     body = sent.body
-    answer = app.answer.answer(body.to_query(sent.scope), body.earlier())
+    answer = app.answer.chat(body.to_query(sent.scope), body.earlier())
     completion = ChatOut.from_service(answer, body.model, int(time.time()))
     if not body.stream:
         return completion
@@ -61,7 +62,7 @@ def post_chat(
 def get_models(app: App, asker: Asker) -> ModelsOut:
     """The first thousand collections that may be read with the key, for a chat frontend to choose from."""
     collections = app.ingest.collections(None, MODELS, asker)
-    return ModelsOut(data=[ModelOut(id=one.name, created=0) for one in collections])
+    return ModelsOut(data=[ModelOut(id=one.name, created=unix_seconds(one.created_at)) for one in collections])
 
 
 def _events(completion: ChatOut) -> Iterator[str]:

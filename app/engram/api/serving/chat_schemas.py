@@ -1,5 +1,6 @@
 """Chats in the shape of OpenAI's chat completions."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
@@ -16,6 +17,7 @@ MAX_MESSAGES = 500
 MAX_CONTENT = 100_000
 SPOKEN = ("user", "assistant")
 NOTHING = "I find no answer to that in this collection."
+QUOTED = "The collection says:"
 UNWORDED = "The language model gave no answer. What was found:"
 
 
@@ -164,7 +166,7 @@ class ModelOut(BaseModel):
 
     id: str
     object: Literal["model"] = "model"
-    created: int = Field(description="0: a collection does not know when it was made.")
+    created: int = Field(description="When the collection was made, as Unix time in seconds.")
     owned_by: Literal["engram"] = "engram"
 
 
@@ -177,6 +179,10 @@ class ModelsOut(BaseModel):
 
 def _content(answer: WordedAnswer) -> str:
     """The answer with its sources; without one, what was found or that there is nothing."""
+    if answer.quoted:
+        titles = {passage.passage_id: passage.title for passage in answer.retrieval.passages}
+        quotes = [(_named(cited.passage_id, titles), cited.text) for cited in answer.citations]
+        return _with_quotes(quotes) if quotes else NOTHING
     if answer.text:
         return _with_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
     if any(warning.type == "not-answered" for warning in answer.warnings):
@@ -185,6 +191,18 @@ def _content(answer: WordedAnswer) -> str:
         ]
         return _with_sources(UNWORDED, texts) if texts else NOTHING
     return NOTHING
+
+
+def _named(passage_id: str, titles: Mapping[str, str | None]) -> str:
+    title = titles.get(passage_id)
+    return f"{title} ({passage_id})" if title else passage_id
+
+
+def _with_quotes(quotes: list[tuple[str, str]]) -> str:
+    """Sentences, each with a number, and below them the source that each number stands for."""
+    sentences = "\n".join(f'"{text}" [{number}]' for number, (_, text) in enumerate(quotes, 1))
+    sources = "\n".join(f"[{number}] {source}" for number, (source, _) in enumerate(quotes, 1))
+    return f"{QUOTED}\n\n{sentences}\n\n{sources}"
 
 
 def _with_sources(words: str, sources: list[tuple[str, str]]) -> str:

@@ -178,10 +178,17 @@ class IngestService:
         with self._database.read() as reader:
             return passages.page(reader, scope.collection.id, after, limit)
 
-    def collections(self, after: str | None, limit: int, principal: Principal = LOCAL) -> list[Collection]:
-        """Collections that the principal may read, in name order, those after ``after``."""
+    def collections(
+        self, after: str | None, limit: int, principal: Principal = LOCAL, *, descending: bool = False
+    ) -> list[Collection]:
+        """Collections that the principal may read, in name order, those after ``after``.
+
+        Args:
+            descending: the other way round.
+        """
+        names = principal.grants.collections(READ)
         with self._database.read() as reader:
-            return collections.page(reader, after, limit, principal.tenant, principal.grants.collections(READ))
+            return collections.page(reader, after, limit, principal.tenant, names, descending=descending)
 
     def delete_collection(self, scope: Scope) -> None:
         """Delete a collection, see ``RemovalService.remove``."""

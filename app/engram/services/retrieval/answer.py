@@ -37,6 +37,7 @@ class PassageAnswer:
     """A ranked passage with the sentences that speak for it.
 
     ``explored``: it is there by chance. ``duplicates``: passages with nearly its text, which it stands for.
+    ``similarity``: cosine of its key and the question; None where the ranking does not go by it.
     """
 
     passage_id: str
@@ -47,6 +48,7 @@ class PassageAnswer:
     sentences: list[SentenceAnswer]
     explored: bool = False
     duplicates: list[DuplicateAnswer] = field(default_factory=list)
+    similarity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

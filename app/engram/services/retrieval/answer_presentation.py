@@ -27,6 +27,7 @@ def answer(result: RetrievalResult) -> Answer:
     plan, walk = result.plan, result.walk
     supporting = _supporting(walk)
     duplicates = _duplicates(result)
+    similarities = dict(result.ranking.ordered) if plan.served.strategy == "dense" else result.ranking.similarities
     return Answer(
         query_id=plan.served.query_id,
         collection=plan.collection.name,
@@ -47,6 +48,7 @@ def answer(result: RetrievalResult) -> Answer:
                     supporting,
                     result.sentences.get(passage),
                     duplicates.get(passage, []),
+                    similarities.get(passage),
                 ),
             )
             for passage, score in result.explored.best
@@ -133,6 +135,7 @@ def _passage(
     supporting: _Supporting,
     sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
+    similarity: float | None,
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
@@ -152,6 +155,7 @@ def _passage(
             for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
         ],
         duplicates=duplicates,
+        similarity=similarity,
     )
 
 

@@ -46,7 +46,10 @@ def by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], limit: in
     """The ``limit`` passages with the highest BM25 score, passage -> score, best first."""
     if not terms:
         return {}
-    return lexical_index.search(reader, focus.collection, terms, limit, focus.metadata, evolved=focus.evolved)
+    condition = focus.passage_condition if focus.is_narrowed else None
+    return lexical_index.search(
+        reader, focus.collection, terms, limit, condition, evolved=focus.evolved, **focus.condition_values
+    )
 
 
 def _dense(reader: Reader, focus: Focus, limit: int, limits: GraphLimits, known: Known) -> dict[int, float]:

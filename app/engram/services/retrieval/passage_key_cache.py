@@ -95,11 +95,11 @@ class PassageKeyCache:
         return nearest
 
     def _serves(self, focus: Focus) -> bool:
-        """Whether keys are to be kept for such a question. A filter on metadata is left to Postgres."""
+        """Whether keys are to be kept for such a question. A choice of passages is left to Postgres."""
         collection = focus.collection
         size = collection.passage_count * focus.vector.nbytes
         searched = "passage" not in collection.indexed and collection.passage_count >= LEAST_PASSAGES
-        return searched and not focus.metadata and size <= min(self._most, MOST_BYTES)
+        return searched and not focus.is_narrowed and size <= min(self._most, MOST_BYTES)
 
     def _cached(self, reader: Reader, focus: Focus, now: Current) -> _CachedKeys | None:
         """Return the cached keys of this version, read now if they were asked for often enough."""

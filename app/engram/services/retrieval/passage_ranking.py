@@ -84,6 +84,14 @@ class PassageRanking:
         return [] if self.pool is None else self.candidates[self.pool.places].tolist()
 
     @property
+    def similarities(self) -> dict[int, float]:
+        """Passage -> cosine of its key and the question, of those that were ranked by features."""
+        if not len(self.candidates):
+            return {}
+        column = self.features[:, passage_scores.FEATURES.index("similarity")]
+        return dict(zip(self.candidates.tolist(), column.tolist(), strict=True))
+
+    @property
     def teaches(self) -> bool:
         """Whether a verdict speaks of the ranking weights: not where what is known of the question had a say.
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
+from engram.core.text.conditions import Condition
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.graph_walk import Walk
 
@@ -38,6 +39,8 @@ class Query:
         stop_rule: what may end the hops early; None for the profile's own.
         min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages.
         metadata: only passages whose metadata contain this.
+        conditions: only passages whose metadata meet this.
+        among: only these passages, by their ids. Neither this nor ``conditions`` goes with ``lacking``.
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
         expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
@@ -60,6 +63,8 @@ class Query:
     stop_rule: HopStopRule | None = None
     min_sufficiency: float | None = None
     metadata: Mapping[str, Any] | None = None
+    conditions: Condition | None = None
+    among: Sequence[int] | None = None
     time_constraint: str | None = None
     include: frozenset[Include] = field(default_factory=frozenset)
     expansions: Sequence[Expansion] = ()
@@ -69,3 +74,7 @@ class Query:
     lacking: GapQuery | None = None
     walk: Walk | None = None
     collapse_duplicates: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.lacking is not None and (self.conditions is not None or self.among is not None):
+            raise ValueError("gaps are looked for in the whole collection")

@@ -22,6 +22,7 @@ from engram.services.auth.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
 from engram.storage.corpus.collections import Collection
+from engram.storage.retrieval.condition_path import condition_path
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
 from engram.telemetry.stages import stage
 
@@ -173,6 +174,8 @@ class QueryPlanner:
             use_memory=served.memory == "read",
             policy=served.profile.policy,
             metadata=query.metadata,
+            conditions=None if query.conditions is None else condition_path(query.conditions),
+            among=query.among,
             asked=_days(constraint, served),
             key_vector=evolution.expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
             gaps=_gaps(vectors[1 + len(units) : 1 + len(units) + len(lacking)]) if lacking else (),

@@ -64,7 +64,8 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             "collapse_duplicates": answer.collapse_duplicates,
             "passages": [_passage(hit, ids) for hit in answer.passages],
         }
-        | _collapsed(ranking),
+        | _collapsed(ranking)
+        | ({} if plan.focus.conditions is None else {"conditions": plan.focus.conditions}),
         trace={
             "time_constraint": trace.time_constraint,
             "entities": [_without(_json(entity), "name") for entity in trace.entities],

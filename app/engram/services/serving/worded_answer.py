@@ -10,23 +10,15 @@ from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import Query
 from engram.services.serving.chat_question import ChatTurn, restated
+from engram.services.serving.citations import Citation, quotations
 from engram.services.serving.experiment_arms import ServingService
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """A sentence that the answer rests on."""
-
-    sentence_id: int
-    passage_id: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class WordedAnswer:
     """An answer in words; empty text where the evidence gives none.
 
-    ``retrieval`` has the question as it was asked.
+    ``retrieval`` has the question as it was asked. ``quoted``: no model was asked; the citations are the answer.
     """
 
     text: str
@@ -34,14 +26,17 @@ class WordedAnswer:
     citations: list[Citation]
     retrieval: Answer
     warnings: tuple[Fallback, ...] = ()
+    quoted: bool = False
 
 
 class AnswerService:
     """Answers questions in words."""
 
-    def __init__(self, serving: ServingService, llm: Llm | None) -> None:
+    def __init__(self, serving: ServingService, llm: Llm | None, *, threshold: float) -> None:
+        """``threshold``: probability from which on quoted sentences count as sufficient."""
         self._serving = serving
         self._llm = llm
+        self._threshold = threshold
 
     def answer(self, query: Query, earlier: Sequence[ChatTurn] = ()) -> WordedAnswer:
         """Retrieve and answer; if the endpoint fails, there is what was retrieved, and a warning.
@@ -54,8 +49,32 @@ class AnswerService:
         """
         if self._llm is None:
             raise LlmNotConfiguredError("An answer in words needs ENGRAM_LLM_BASE_URL to be set.")
+        return self._worded(self._llm, query, earlier)
+
+    def chat(self, query: Query, earlier: Sequence[ChatTurn] = ()) -> WordedAnswer:
+        """Answer as ``answer`` does; where no endpoint is configured, quote the sentences that were found.
+
+        Without an endpoint nothing is restated: the question is asked as it stands, and a warning says so.
+
+        Raises:
+            ForbiddenError: there is an endpoint, and the principal may not use it.
+        """
+        if self._llm is not None:
+            return self._worded(self._llm, query, earlier)
+        warnings = (Fallback("not-restated", "No language model is configured."),) if earlier else ()
+        retrieval = self._serving.query(query)
+        return WordedAnswer(
+            "",
+            retrieval.sufficiency is not None and retrieval.sufficiency >= self._threshold,
+            quotations(retrieval),
+            retrieval,
+            warnings,
+            quoted=True,
+        )
+
+    def _worded(self, llm: Llm, query: Query, earlier: Sequence[ChatTurn]) -> WordedAnswer:
         query.scope.need(LLM, "An answer in words")
-        question, warnings = restated(self._llm, query.text, earlier)
+        question, warnings = restated(llm, query.text, earlier)
         grounded_query = replace(query, text=question, include=query.include | {"sentences"})
         retrieval = self._serving.query(grounded_query)
         sentences = {
@@ -64,7 +83,7 @@ class AnswerService:
             for sentence in passage.sentences
         }
         try:
-            draft = self._llm.answer(question, [(key, citation.text) for key, citation in sentences.items()])
+            draft = llm.answer(question, [(key, citation.text) for key, citation in sentences.items()])
         except LlmError as error:
             return WordedAnswer("", False, [], retrieval, (*warnings, Fallback("not-answered", error.detail)))
         cited = [sentences[key] for key in draft.cited]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -72,6 +73,7 @@ class Collection:
         question_count: different questions that were looked at for that.
         fixed_kind: the kind of corpus that somebody set; None: by these shares.
         passage_facts: which passages facts are read from.
+        created_at: when it was made; None: not read from the database.
     """
 
     id: int
@@ -96,6 +98,7 @@ class Collection:
     passage_facts: PassageFacts = "auto"
     question_share: float | None = None
     question_count: int = 0
+    created_at: datetime | None = None
 
     @property
     def corpus_kind(self) -> CorpusKind:
@@ -124,7 +127,7 @@ class OpenedCollection:
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
     "key_building, serving, experiment, exploration, past, indexed, tenant, space, "
-    "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count"
+    "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, created_at"
 )
 
 
@@ -351,17 +354,25 @@ def page(
     limit: int,
     tenant: str = LOCAL_TENANT,
     names: frozenset[str] | None = None,
+    *,
+    descending: bool = False,
 ) -> list[Collection]:
-    """The tenant's collections in name order, those after ``after``; only ``names``, unless that is None."""
+    """The tenant's collections in name order, those after ``after``; only ``names``, unless that is None.
+
+    Args:
+        descending: the other way round, so that names below ``after`` follow it.
+    """
+    further, order = ("<", "DESC") if descending else (">", "ASC")
     rows = reader.rows(
         f"""
-        SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name > %(after)s AND {THERE}
+        SELECT {COLUMNS} FROM collection
+        WHERE tenant = %(tenant)s AND (%(after)s::text IS NULL OR name {further} %(after)s) AND {THERE}
           AND (%(names)s::text[] IS NULL OR name = ANY(%(names)s))
-        ORDER BY name LIMIT %(limit)s
+        ORDER BY name {order} LIMIT %(limit)s
         """,
         {
             "tenant": tenant,
-            "after": after or "",
+            "after": after,
             "names": None if names is None else sorted(names),
             "limit": limit,
         },

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.types.json import Jsonb
 
 from engram.core.ranking.bm25 import K1, B
 from engram.storage.column_parameters import Numbers, floats, integers, received
@@ -79,24 +78,27 @@ def search(
     collection: Collection,
     weights: Mapping[str, float],
     limit: int,
-    metadata: Mapping[str, Any] | None = None,
+    condition: str | None = None,
     *,
     evolved: bool = False,
+    **values: Any,
 ) -> dict[int, float]:
     """The ``limit`` passages with the highest BM25 score, best first, equal ones in id order.
 
     Args:
         weights: the question's terms, each with its weight > 0: how often the question has it.
-        metadata: only passages whose metadata contain this; the statistics stay those of the whole collection.
+        condition: only rows ``passage p`` of which this SQL is true; the statistics stay those of the whole
+            collection.
         evolved: count terms as often as evolved keys have them, where passages have some (``Focus.evolved``).
+        values: parameters of the condition.
 
     Returns:
         passage -> score, > 0, in single precision. Passages that share no term with the question are absent.
     """
-    best = best_by_words(filtered=bool(metadata), evolved=evolved)
+    best = best_by_words(condition=condition, evolved=evolved)
     rows = reader.rows(
         f"WITH {question(evolved=evolved)} {best}",
-        parameters(collection, weights, limit=limit, metadata=Jsonb(dict(metadata or {}))),
+        parameters(collection, weights, limit=limit, **values),
     )
     return {row.passage_id: row.score for row in rows}
 
@@ -114,7 +116,7 @@ def question(*, evolved: bool) -> str:
     )
 
 
-def best_by_words(*, filtered: bool, evolved: bool) -> str:
+def best_by_words(*, condition: str | None = None, evolved: bool) -> str:
     """The statement, after ``question``, of the %(limit)s passages with the highest score, best first.
 
     The rarest terms are scanned, up to ``POSTINGS``; of the best that have one of them the other terms, if any are
@@ -124,12 +126,12 @@ def best_by_words(*, filtered: bool, evolved: bool) -> str:
     """
     # Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
     score = "sum(score)::real AS score"
-    if filtered:
+    if condition is not None:
         return f"""
             SELECT passage_id, score FROM (
                 SELECT passage_id, {score} FROM ({contributions("", evolved=evolved)}) AS said
                 GROUP BY passage_id OFFSET 0
-            ) AS found {lookup("passage p", "p.id = found.passage_id AND p.metadata @> %(metadata)s")}
+            ) AS found {lookup("passage p", f"p.id = found.passage_id AND {condition}")}
             {_BEST_FIRST} LIMIT %(limit)s
         """
     scanned, others = (

@@ -14,6 +14,8 @@ from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 Vector = NDArray[np.float32]
+TEXT_HASH = "hashtextextended(p.text, 0)"
+"""Key under which an index finds the text of a ``passage p``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,24 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
         {"collection": collection_id, "ids": integers(passages)},
     )
     return {row.id: StoredPassage(**row._asdict()) for row in rows}
+
+
+def by_text(reader: Reader, collection_id: int, texts: Collection[str]) -> dict[str, dict[int, str]]:
+    """Text -> the passages that have it, passage -> external id; texts of no passage are absent."""
+    if not texts:
+        return {}
+    rows = reader.rows(
+        f"""
+        SELECT wanted.id AS text, p.id, p.external_id
+        FROM {id_rows("texts", "text")} {lookup("passage p", f"{TEXT_HASH} = hashtextextended(wanted.id, 0)")}
+        WHERE p.text = wanted.id
+        """,
+        {"collection": collection_id, "texts": list(texts)},
+    )
+    found: dict[str, dict[int, str]] = {}
+    for row in rows:
+        found.setdefault(row.text, {})[row.id] = row.external_id
+    return found
 
 
 def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:

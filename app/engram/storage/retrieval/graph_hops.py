@@ -32,10 +32,8 @@ class SelectedSentence:
 DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01-01' + 1 AS ends"
 """The days of a ``time_expression t``, numbered as Python's ordinals are."""
 
-_IN_SCOPE = lookup("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s")
-
 # Before the hub limit, or a filter would look only at a hub's first sentences.
-_LINK_IN_SCOPE = lookup("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
+_LINKED_SENTENCE = lookup("sentence s", "s.id = l.sentence_id")
 
 _GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
@@ -47,7 +45,7 @@ _REACHED = "ARRAY(SELECT sentence_id FROM reached)"
 _TIME = lookup("time_expression t", "t.id = s.time_expression_id", outer=True)
 
 _SCOPE = """(
-    SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.metadata @> %(metadata)s OFFSET 0
+    SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND {condition} OFFSET 0
 ) AS scope"""
 _ALL_MEMORY = """
     LEFT JOIN sentence_memory {channel} ON {channel}.collection_id = s.collection_id
@@ -160,7 +158,8 @@ def linked(focus: Focus, entity_rows: str, near: str | None) -> str:
         entity_rows: rows ``given(entity_id, score)``.
         near: rows ``wanted(id)``, passages near the question, where hubs contribute sentences of those.
     """
-    links = (_LINKED if near is None else _LINKED_NEAR).format(in_scope=_LINK_IN_SCOPE if focus.metadata else "")
+    in_scope = _LINKED_SENTENCE + _in_scope(focus) if focus.is_narrowed else ""
+    links = (_LINKED if near is None else _LINKED_NEAR).format(in_scope=in_scope)
     active = (_ACTIVE if near is None else _ACTIVE_NEAR).format(given=entity_rows, near=near)
     return f"""
         {active}, linked AS (
@@ -177,7 +176,7 @@ def linked(focus: Focus, entity_rows: str, near: str | None) -> str:
                 SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
                        {_factor_columns(focus)}
                 FROM reached FULL JOIN {join_once("sentence s", "id", _REACHED)} ON s.id = reached.sentence_id
-                {_reached_factors(focus)} {_IN_SCOPE if focus.metadata else ""}
+                {_reached_factors(focus)} {_in_scope(focus)}
                 OFFSET 0
             ) AS found WHERE id IS NOT NULL
         )
@@ -201,9 +200,10 @@ def all_sentences(
     """
     if passages is not None:
         source = f"{id_rows('passages')} {lookup('sentence s', 's.passage_id = wanted.id')}"
-        source += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus)}"
-    elif focus.metadata:  # how many sentences it leaves is not known, so the rest is looked up
-        source = f"{_SCOPE} {lookup('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
+        source += f" {_in_scope(focus)} {_factors(focus)}"
+    elif focus.is_narrowed:  # how many sentences it leaves is not known, so the rest is looked up
+        scope = _SCOPE.format(condition=focus.passage_condition)
+        source = f"{scope} {lookup('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
     else:
         source = f"sentence s {_all_factors(focus)} WHERE s.collection_id = %(collection)s"
     candidates = f"""
@@ -294,6 +294,13 @@ def _evidence(row: Any) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
             selected[link["sentence_id"]].entities[link["id"]] = link["surface"]
     counts = {link["id"]: link["sentences"] for link in links if link["sentence_id"] in selected}
     return selected, counts
+
+
+def _in_scope(focus: Focus) -> str:
+    """The join of sentences to their passages, if only some of these may be found."""
+    if not focus.is_narrowed:
+        return ""
+    return lookup("passage p", f"p.id = s.passage_id AND {focus.passage_condition}")
 
 
 def _channels(focus: Focus) -> tuple[str, ...]:

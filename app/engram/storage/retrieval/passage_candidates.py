@@ -72,7 +72,9 @@ def find(
         near: the nearest passages, best first, if they are known already: they are not looked for again.
     """
     known = list(near[:limit]) if len(near) >= limit else []
-    best_by_words = lexical_index.best_by_words(filtered=bool(focus.metadata), evolved=focus.evolved)
+    best_by_words = lexical_index.best_by_words(
+        condition=focus.passage_condition if focus.is_narrowed else None, evolved=focus.evolved
+    )
     worded = "ARRAY(SELECT passage_id FROM worded UNION SELECT unnest(%(ids)s::bigint[]))"
     row = reader.row(
         f"""

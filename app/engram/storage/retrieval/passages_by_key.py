@@ -114,8 +114,9 @@ def nearest_passages(
 
 def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
     """The statement of the ``count`` passages whose keys are nearest, best first: id, similarity and title."""
-    scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
-    near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=limits.exact, alias="p.")
+    scope = f"AND {focus.passage_condition}" if focus.is_narrowed else ""
+    exact = limits.exact or focus.among is not None  # an index may pass over all that are given
+    near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=exact, alias="p.")
     if not focus.evolved:
         return f"""
             SELECT id, -distance AS similarity, title FROM (
@@ -125,7 +126,7 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
         """
     first = "" if scope else f"ORDER BY similarity DESC LIMIT {count}"
     evolved = _NEAREST_EVOLVED.format(scope=scope, first=first)
-    if limits.exact or "passage" not in focus.collection.indexed:
+    if exact or "passage" not in focus.collection.indexed:
         return _EXACT_EVOLVED.format(scope=scope, evolved=evolved, count=count)
     return _INDEXED_EVOLVED.format(scope=scope, evolved=evolved, rows=near.rows, order=near.order, count=count)
 

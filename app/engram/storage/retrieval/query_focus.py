@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from engram.core.ranking.profiles import PAPER, Policy
 from engram.core.text.temporal import TimeExpression
+from engram.storage.column_parameters import integers
 from engram.storage.corpus.collections import Collection
 
 Vector = NDArray[np.float32]
@@ -35,6 +36,8 @@ class Focus:
         use_memory: whether learned state may be read.
         policy: how far memories count.
         metadata: only passages whose metadata contain this; None for all.
+        conditions: only passages whose metadata meet this predicate of SQL/JSON path; None for all.
+        among: only these passages; None for all.
         asked: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
             What it says of sentences, memories and past questions remains the question's own.
@@ -47,6 +50,8 @@ class Focus:
     use_memory: bool = False
     policy: Policy = PAPER.policy
     metadata: Mapping[str, Any] | None = None
+    conditions: str | None = None
+    among: Sequence[int] | None = None
     asked: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
     gaps: Sequence[Vector] = ()
@@ -56,6 +61,30 @@ class Focus:
         """Whether passages have evolved keys that may be read."""
         return self.use_memory and self.collection.key_generation > 0
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether only some of the collection's passages may be found."""
+        return bool(self.metadata) or self.conditions is not None or self.among is not None
+
+    @property
+    def passage_condition(self) -> str:
+        """SQL that is true of the rows ``passage p`` that may be found."""
+        parts = ["p.metadata @> %(metadata)s"] if self.metadata else []
+        if self.conditions is not None:
+            parts.append("p.metadata @@ %(conditions)s::jsonpath")
+        if self.among is not None:
+            parts.append("p.id = ANY(%(among)s::bigint[])")
+        return " AND ".join(parts) or "true"
+
+    @property
+    def condition_values(self) -> dict[str, Any]:
+        """The parameters of ``passage_condition``."""
+        return {
+            "metadata": Jsonb(dict(self.metadata or {})),
+            "conditions": self.conditions,
+            "among": integers(self.among or ()),
+        }
+
     def parameters(self, **more: Any) -> dict[str, Any]:
         """The statement parameters that every statement of this query shares."""
         return {
@@ -63,6 +92,6 @@ class Focus:
             "q": self.vector,
             "key": self.vector if self.key_vector is None else self.key_vector,
             "q_time": self.vector if self.time_vector is None else self.time_vector,
-            "metadata": Jsonb(dict(self.metadata or {})),
+            **self.condition_values,
             **more,
         }

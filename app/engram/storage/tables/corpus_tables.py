@@ -150,6 +150,7 @@ passage = Table(
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
+    Index("passage_text_idx", "collection_id", text("hashtextextended(text, 0)")),
     Index(
         "passage_metadata_gin",
         "metadata",

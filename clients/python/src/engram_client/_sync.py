@@ -115,9 +115,9 @@ class Engram:
 
     def batch(self, queries: Iterable[str | r.QueryIn]) -> list[m.BatchedOut]:
         """Ask up to 50 questions in one request; an answer or a problem for each, in their order."""
-        asked = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
-        found = self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": asked}))
-        return found.answers
+        bodies = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
+        batch = self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": bodies}))
+        return batch.answers
 
     def expand(self, query: str, **options: Unpack[r.ExpandIn]) -> m.ExpandOut:
         """Other wordings of a question, to ask with and to send with its verdict."""

@@ -80,6 +80,14 @@ class AddedTermOut(Struct):
     term: str
 
 
+class ApiVersionOut(Struct):
+    """
+    The version of the protocol.
+    """
+
+    version: str
+
+
 class AuditEntryOut(Struct):
     """
     One administrative act.
@@ -244,6 +252,15 @@ class ConstantsOut(Struct):
     """
     observation_noise_negative: float
     observation_noise_positive: float
+
+
+class ContentOut(Struct):
+    """
+    The text of a passage.
+    """
+
+    text: str
+    type: Literal["text"] = "text"
 
 
 class CostOut(Struct):
@@ -664,6 +681,39 @@ class FigureOut(Struct):
     """
 
 
+class FileCountsOut(Struct):
+    """
+    Passages of a collection; all of them can be found.
+    """
+
+    completed: int
+    total: int
+    cancelled: Literal[0] = 0
+    failed: Literal[0] = 0
+    in_progress: Literal[0] = 0
+
+
+class FoundFileOut(Struct):
+    """
+    A passage.
+    """
+
+    attributes: dict[str, str | float | bool]
+    """
+    The passage's metadata. A list or an object is written as JSON, and null is left out.
+    """
+    content: list[ContentOut]
+    file_id: str
+    """
+    The `passage_id`.
+    """
+    filename: str
+    """
+    The passage's title, or its id.
+    """
+    score: float
+
+
 class GapOut(Struct):
     """
     Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?.
@@ -984,7 +1034,7 @@ class ModelOut(Struct):
 
     created: int
     """
-    0: a collection does not know when it was made.
+    When the collection was made, as Unix time in seconds.
     """
     id: str
     object: Literal["model"] = "model"
@@ -1305,6 +1355,14 @@ class QuotasOut(Struct):
     tenant: str
 
 
+class RankedDocument(Struct):
+    """
+    A text that was sent.
+    """
+
+    text: str
+
+
 class ReadinessOut(Struct):
     """
     State of the servers that the process depends on, and of the backlog.
@@ -1365,6 +1423,28 @@ class RecallOut(Struct):
     support: float
 
 
+class RecordOut(Struct):
+    """
+    A passage.
+    """
+
+    content: str
+    metadata: dict[str, Any]
+    """
+    The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
+    """
+    score: float
+    title: str
+
+
+class RecordsOut(Struct):
+    """
+    The passages, best first.
+    """
+
+    records: list[RecordOut]
+
+
 class ReplayOut(Struct):
     """
     Source and moment of a replay.
@@ -1375,6 +1455,31 @@ class ReplayOut(Struct):
     The collection that it makes.
     """
     until: str
+
+
+class RerankMetaOut(Struct):
+    """
+    Details that Cohere's clients read.
+    """
+
+    api_version: ApiVersionOut
+
+
+class RerankedOut(Struct):
+    """
+    A text by its place in the request.
+    """
+
+    index: int
+    passage_id: str | None
+    """
+    The passage of the collection that has this text; null: none has.
+    """
+    relevance_score: float
+    document: RankedDocument | None = None
+    """
+    Null where the texts were not wanted back.
+    """
 
 
 class RetryOut(Struct):
@@ -1397,6 +1502,22 @@ class RevocationOut(Struct):
     from_: str | None = field(name="from", default=None)
     judge: str | None = None
     to: str | None = None
+
+
+class SearchPageOut(Struct):
+    """
+    The passages, best first.
+    """
+
+    data: list[FoundFileOut]
+    query_id: str
+    """
+    For `POST /feedback`: not in OpenAI's shape.
+    """
+    search_query: list[str]
+    has_more: bool = False
+    next_page: None | None = None
+    object: Literal["vector_store.search_results.page"] = "vector_store.search_results.page"
 
 
 class SentenceEventOut(Struct):
@@ -1698,6 +1819,44 @@ class UnitOut(Struct):
     """
     text: str
     unit_id: int
+
+
+class VectorStoreOut(Struct):
+    """
+    A collection, as a vector store.
+    """
+
+    created_at: int
+    """
+    Unix time in seconds.
+    """
+    file_counts: FileCountsOut
+    id: str
+    name: str
+    expires_at: None | None = None
+    last_active_at: None | None = None
+    metadata: dict[str, str] | None = None
+    """
+    Always empty.
+    """
+    object: Literal["vector_store"] = "vector_store"
+    status: Literal["completed"] = "completed"
+    usage_bytes: Literal[0] = 0
+    """
+    Always 0: it is not measured.
+    """
+
+
+class VectorStoresOut(Struct):
+    """
+    Collections in the order of their names.
+    """
+
+    data: list[VectorStoreOut]
+    first_id: str | None
+    has_more: bool
+    last_id: str | None
+    object: Literal["list"] = "list"
 
 
 class WarningOut(Struct):
@@ -2468,6 +2627,21 @@ class PassageTraceOut(Struct):
     """
 
 
+class RerankOut(Struct):
+    """
+    The texts, best first.
+    """
+
+    id: str
+    """
+    The `query_id`, for `POST /feedback`.
+    """
+    meta: RerankMetaOut
+    model: str
+    results: list[RerankedOut]
+    object: Literal["list"] = "list"
+
+
 class RoundOut(Struct):
     """
     A round.
@@ -2647,6 +2821,10 @@ class EpisodeOut(Struct):
     collapse_duplicates: bool = False
     """
     Whether passages with nearly the text of a better one are left out.
+    """
+    conditions: str | None = None
+    """
+    What passages' metadata had to meet, as a predicate of SQL/JSON path.
     """
     entities: list[EntityOut] | None = None
     expanded: bool = False

@@ -136,6 +136,62 @@ class CompareIn(TypedDict):
     """
 
 
+class ComparisonFilter(TypedDict):
+    """
+    A comparison of one metadata field with a value.
+    """
+
+    key: str
+    type: Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
+    value: str | bool | int | float | list[str | bool | int | float]
+
+
+class CompoundFilter(TypedDict):
+    """
+    Several filters: all have to hold, or any.
+    """
+
+    filters: list[ComparisonFilter | CompoundFilter]
+    type: Literal["and", "or"]
+
+
+NameItem: TypeAlias = str
+
+
+class ConditionIn(TypedDict):
+    """
+    A condition on the metadata of passages.
+    """
+
+    comparison_operator: Literal[
+        "contains",
+        "not contains",
+        "start with",
+        "end with",
+        "is",
+        "is not",
+        "in",
+        "not in",
+        "empty",
+        "not empty",
+        "null",
+        "not null",
+        "=",
+        "≠",
+        ">",
+        "<",
+        "≥",
+        "≤",
+        "before",
+        "after",
+    ]
+    name: str | list[NameItem]
+    """
+    The metadata field. Of several, one has to meet the condition; none, if it is a negative one.
+    """
+    value: NotRequired[str | bool | int | float | list[str | bool | int | float] | None]
+
+
 class ContentPart(TypedDict):
     """
     A piece of a message; only text can be answered.
@@ -389,6 +445,15 @@ class MergeIn(TypedDict):
     """
 
 
+class MetadataConditionIn(TypedDict):
+    """
+    Conditions on the metadata of passages.
+    """
+
+    conditions: list[ConditionIn]
+    logical_operator: NotRequired[Literal["and", "or"]]
+
+
 Document: TypeAlias = str
 
 
@@ -563,6 +628,21 @@ class QueryIn(TypedDict):
     """
 
 
+class RankingOptionsIn(TypedDict):
+    """
+    Options of the ranking. `hybrid_search` is refused: the collection weighs words and vectors itself.
+    """
+
+    ranker: NotRequired[Literal["auto", "none", "default-2024-11-15"]]
+    """
+    `none`: by the encoder alone, without what was learned.
+    """
+    score_threshold: NotRequired[float]
+    """
+    Only passages with at least this score.
+    """
+
+
 class ReadingBudgetIn(TypedDict):
     """
     What reading a text by the language model may cost at most; what is beyond it the rules read.
@@ -613,6 +693,21 @@ class ReplayIn(TypedDict):
     until: str
     """
     What was learned by then; not yet to come.
+    """
+
+
+class RetrievalSettingIn(TypedDict):
+    """
+    Bounds on the answer.
+    """
+
+    score_threshold: NotRequired[float | None]
+    """
+    Only passages with at least this score.
+    """
+    top_k: int
+    """
+    Passages wanted.
     """
 
 
@@ -681,6 +776,23 @@ class RotateIn(TypedDict):
     """
 
 
+QueryItem: TypeAlias = str
+
+
+class SearchIn(TypedDict):
+    """
+    A search in a collection. Fields that Engram has no use for are ignored, `rewrite_query` among them.
+    """
+
+    filters: NotRequired[ComparisonFilter | CompoundFilter | None]
+    max_num_results: NotRequired[int]
+    query: str | list[QueryItem]
+    """
+    Several are asked as one question.
+    """
+    ranking_options: NotRequired[RankingOptionsIn | None]
+
+
 class SentenceById(TypedDict):
     """
     A sentence by its id, as answers give it.
@@ -733,6 +845,14 @@ class StopIn(TypedDict):
     """
     Sufficiency from which on a session stops; by default 0.9, for 'published' 0.5.
     """
+
+
+class TextDocument(TypedDict):
+    """
+    A text as an object; other fields are ignored.
+    """
+
+    text: str
 
 
 class AnswerIn(TypedDict):
@@ -916,6 +1036,41 @@ class FeedbackIn(TypedDict):
     """
     Apply before answering, and say what changed.
     """
+
+
+class RerankIn(TypedDict):
+    """
+    Texts to rank for a question. Options of a model's, such as `max_tokens_per_doc`, are ignored.
+    """
+
+    documents: list[str | TextDocument]
+    model: str
+    """
+    The collection by whose memory texts are ranked.
+    """
+    query: str
+    return_documents: NotRequired[bool | None]
+    """
+    Whether the answer repeats the texts.
+    """
+    top_n: NotRequired[int | None]
+    """
+    Texts wanted; null: all.
+    """
+
+
+class RetrievalIn(TypedDict):
+    """
+    A question of Dify's. Fields that Engram has no use for are ignored.
+    """
+
+    knowledge_id: str
+    """
+    The collection.
+    """
+    metadata_condition: NotRequired[MetadataConditionIn | None]
+    query: str
+    retrieval_setting: RetrievalSettingIn
 
 
 class ReviseIn(TypedDict):

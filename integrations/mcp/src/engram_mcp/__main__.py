@@ -15,9 +15,8 @@ def main() -> None:
     options.add_argument("--http", metavar="PORT", type=int, help="serve streamable HTTP on this port")
     arguments = options.parse_args()
     # A key on the command line would stand in every list of processes.
-    tools = server(
-        AsyncEngram(arguments.url, collection=arguments.collection, key=os.environ.get("ENGRAM_ACCESS_KEY"))
-    )
+    client = AsyncEngram(arguments.url, collection=arguments.collection, key=os.environ.get("ENGRAM_ACCESS_KEY"))
+    tools = server(client, url=arguments.url)
     if arguments.http is None:
         tools.run("stdio")
     else:

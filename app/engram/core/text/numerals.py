@@ -1,0 +1,21 @@
+"""Numbers that callers write as text."""
+
+import math
+import re
+
+NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def number_of(value: str | float | bool) -> int | float | None:
+    """The number that a value is or writes; None if it is none, or not a finite one."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        if not NUMERAL.fullmatch(value.strip()):
+            return None
+        value = float(value)
+    if isinstance(value, int):
+        return value
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() else value

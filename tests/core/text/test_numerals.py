@@ -1,0 +1,28 @@
+"""Numbers that are written as text."""
+
+import pytest
+
+from engram.core.text.numerals import number_of
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ("5", 5),
+        (" 5.50 ", 5.5),
+        ("-1e3", -1000),
+        (".5", 0.5),
+        ("+2.", 2),
+        (7, 7),
+        (2.0, 2),
+        (0.25, 0.25),
+        (10**400, 10**400),
+    ],
+)
+def test_numbers(value: str | float, number: float) -> None:
+    assert number_of(value) == number
+
+
+@pytest.mark.parametrize("value", ["", "five", "1_000", "nan", "inf", "1e999", "0x10", "٣", True, float("inf")])
+def test_what_is_no_number(value: str | float) -> None:
+    assert number_of(value) is None

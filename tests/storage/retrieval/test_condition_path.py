@@ -1,0 +1,89 @@
+"""Conditions on metadata, as Postgres decides on them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from psycopg.types.json import Jsonb
+
+from engram.core.text.conditions import Combination, Comparison, Condition, Negation, Scalar, equal_to_any
+from engram.runtime.container import Application
+from engram.storage.retrieval.condition_path import condition_path
+
+ODD = 'a"b\\c $.d%(e)s é🙂\n[^x]*'
+"""A text that quoting in SQL, JSON, paths and regular expressions could each mistake."""
+
+
+def holds(application: Application, condition: Condition, metadata: dict[str, Any]) -> bool | None:
+    with application.database.read() as reader:
+        found: bool | None = reader.scalar(
+            "SELECT %(metadata)s @@ %(path)s::jsonpath",
+            {"metadata": Jsonb(metadata), "path": condition_path(condition)},
+        )
+        return found
+
+
+@pytest.mark.parametrize(
+    ("comparator", "value", "met", "missed"),
+    [
+        ("equal", "x", ["x", ["y", "x"]], ["y", "X", 5, None, [], {}]),
+        ("equal", 5, [5, 5.0, [4, 5]], [4, "5", True, None]),
+        ("equal", True, [True], [False, 1, "true"]),
+        ("equal", 0.1, [0.1], [0.1000001]),
+        ("less", 5, [4, -1e300], [5, "4", None]),
+        ("at-most", 5, [5, 4.5], [5.1]),
+        ("more", "2024-05", ["2024-05-01", "2025"], ["2024-05", "2023", 2025]),
+        ("at-least", 5, [5, 6], [4, "6"]),
+        ("contains", "a.c", ["xa.cx", ["", "a.c"]], ["abc", "A.C", 5]),
+        ("contains", ODD, [ODD, f"-{ODD}-"], [ODD[:-1]]),
+        ("starts", ODD, [ODD + "z"], ["z" + ODD]),
+        ("ends", ODD, ["z" + ODD], [ODD + "z"]),
+        ("ends", "c", ["abc", "b\nc"], ["c\nb", "cb"]),
+        ("present", "", ["x", 0, False, [1], {"a": 1}], [None, "", []]),
+    ],
+)
+def test_comparisons(application: Application, comparator: Any, value: Any, met: Any, missed: Any) -> None:
+    condition = Comparison("field", comparator, value)
+    for held in met:
+        assert holds(application, condition, {"field": held}) is True, held
+        assert holds(application, Negation(condition), {"field": held}) is False, held
+    for other in missed:
+        assert holds(application, condition, {"field": other}) is False, other
+        assert holds(application, Negation(condition), {"field": other}) is True, other
+    assert holds(application, condition, {"other": value}) is False
+    assert holds(application, Negation(condition), {}) is True
+
+
+def test_a_field_of_any_name(application: Application) -> None:
+    assert holds(application, Comparison(ODD, "equal", ODD), {ODD: ODD}) is True
+    assert holds(application, Comparison(ODD, "equal", ODD), {"field": ODD}) is False
+
+
+def test_combinations(application: Application) -> None:
+    recent, space = Comparison("year", "at-least", 2000), Comparison("topic", "equal", "space")
+    both, either = Combination("all", (recent, space)), Combination("any", (recent, space))
+    assert holds(application, both, {"year": 2001, "topic": "space"}) is True
+    assert holds(application, both, {"year": 1999, "topic": "space"}) is False
+    assert holds(application, either, {"year": 1999, "topic": "space"}) is True
+    assert holds(application, either, {"year": 1999}) is False
+    assert holds(application, Combination("all", (either, Negation(both))), {"topic": "space"}) is True
+    assert holds(application, equal_to_any("year", (1999, "1999")), {"year": "1999"}) is True
+
+
+scalars = st.one_of(
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20),
+)
+
+
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(value=scalars, comparator=st.sampled_from(["equal", "at-most", "at-least", "contains", "starts", "ends"]))
+def test_what_a_value_says_of_itself(application: Application, value: Scalar, comparator: Any) -> None:
+    is_text = isinstance(value, str)
+    if comparator in {"contains", "starts", "ends"} and not is_text:
+        return
+    assert holds(application, Comparison("field", comparator, value), {"field": value}) is True
