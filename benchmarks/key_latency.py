@@ -106,7 +106,7 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> AskServic
         threshold=1.0,
         classifier=lambda: app.classifier,
     )
-    influences = Influences(app.priors, app.settings.recall_gate)
+    influences = Influences(app.priors, app.settings.question_memory_threshold)
     return AskService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
 
 

@@ -1,4 +1,4 @@
-"""How near an encoder puts questions of different things: what ``ENGRAM_RECALL_GATE`` has to keep out.
+"""How near an encoder puts questions of different things: what ``ENGRAM_QUESTION_MEMORY_THRESHOLD`` has to keep out.
 
     export ENGRAM_EMBEDDING_MODEL=...       # the default one without
     python benchmarks/nearness.py DATASET_DIR [--gates 0.6 0.7 0.75 0.8]

@@ -41,7 +41,7 @@ STAGES: tuple[tuple[Any, str, str], ...] = (
     (passage_ranking, "_candidates", "candidates"),
     (passage_ranking, "_first_look", "first look"),
     (passage_ranking, "look_again", "second look"),
-    (passage_ranking, "enough", "enough"),
+    (passage_ranking, "sufficiency", "sufficiency"),
     (passage_ranking, "_believed", "weights"),
     (retrieval_service, "rank", "rank, the rest"),
     (answer_presentation, "answer", "present"),

@@ -1,6 +1,6 @@
 """How long does it take to give a collection the vectors of another encoder, and what do queries notice of it?
 
-    ENGRAM_EMBEDDING_ALSO=MODEL_FOLDER python benchmarks/reembed.py DATASET_DIR [--passages N] [--verdicts N]
+    ENGRAM_SECONDARY_EMBEDDING_MODEL=MODEL_FOLDER python benchmarks/reembed.py DATASET_DIR [--passages N] [--verdicts N]
 
 The first passages of DATASET_DIR (a BEIR folder) fill a collection that is removed again, with vector indexes; then
 verdicts teach it. Its questions are asked, one after the other, before the job, while it makes vectors, and while

@@ -58,7 +58,7 @@ def test_it_gives_the_session_as_json(cli: Cli, application: Application, curie:
     assert listed[0].split()[:3] == ["session", "planner", "status"]
     assert listed[1].startswith(session["session_id"])
     assert listed[1].endswith(CHAIN)
-    assert listed[2] == f"more: engram sessions -c {curie} --before {session['session_id']}"
+    assert listed[2] == f"more: engram session list -c {curie} --before {session['session_id']}"
     assert json.loads(cli("sessions", "-c", curie, "--status", "failed", "--json").stdout)["sessions"] == []
 
 

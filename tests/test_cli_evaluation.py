@@ -91,7 +91,7 @@ def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Pat
     few_questions(cli.folder)
     whole = json.loads(fitted.read_text(encoding="utf-8"))["encyclopedic"]
     other = whole | {"mean": [value / 2 for value in whole["mean"]]}
-    del other["enough"]  # whatever that was of
+    del other["sufficiency"]  # whatever that was of
     write_encyclopedic(cli.folder / "ranking.json", fitted, other)
     done = cli("fit", "sample", "--ranking", "ranking.json", "--out", "both.json")
     assert done.returncode == 0, done.stderr
@@ -100,8 +100,8 @@ def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Pat
     assert {name: both[name] for name in other if name != "mean"} == {
         name: other[name] for name in other if name != "mean"
     }
-    assert both["enough"]["features"] == whole["enough"]["features"]
-    assert both["enough"]["mean"] != whole["enough"]["mean"]
+    assert both["sufficiency"]["features"] == whole["sufficiency"]["features"]
+    assert both["sufficiency"]["mean"] != whole["sufficiency"]["mean"]
 
     write_encyclopedic(cli.folder / "ranking.json", fitted, other | {"fitted": ["musique"]})
     refused = cli("fit", "sample", "--ranking", "ranking.json")
@@ -110,7 +110,7 @@ def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Pat
 
 
 def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None:
-    done = cli("enough", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
+    done = cli("sufficiency", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
     assert done.returncode == 0, done.stderr
     document = json.loads((cli.folder / "evaluation" / "enough-draws-sample.json").read_text(encoding="utf-8"))
     assert (document["questions"], document["draws"], document["noise"]) == (12, 3, 0.5)
@@ -120,7 +120,7 @@ def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None
     assert head == ["verdicts", "answers", "AUC", "ECE", "least", "ECE", "log", "loss"]
     printed = [row[:2] for row in rows if row[0].isdigit()]
     assert printed == [["0", "12"], ["2", "10"], ["5", "7"]]
-    refused = cli("enough", "sample", "--verdicts", "2", "--verdicts", "5")
+    refused = cli("sufficiency", "sample", "--verdicts", "2", "--verdicts", "5")
     assert refused.returncode != 0
     assert "go with --draws" in refused.stderr
 

@@ -29,7 +29,7 @@ def test_they_are_listed_and_retried(cli: Cli, application: Application, curie: 
     assert first.startswith(f"feedback {parked[0]} of a, ")
     assert first.endswith(": it broke")
     assert len(others) == 1
-    assert more == f"more: engram parked -c {curie} --after {parked[1]}"
+    assert more == f"more: engram parked list -c {curie} --after {parked[1]}"
     assert cli("parked", "-c", curie, "--after", str(parked[1])).stdout.startswith(f"feedback {parked[2]} of b, ")
 
     assert cli("retry", str(parked[0]), "-c", curie).stdout == f"feedback {parked[0]}: pending\n"

@@ -35,10 +35,10 @@ def own_redis(tmp_path: Path) -> Iterator[EmbeddedRedis]:
 
 @contextmanager
 def working(
-    application: Application, addresses: Servers, redis_url: str, sweep_seconds: float
+    application: Application, addresses: Servers, redis_url: str, feedback_sweep_seconds: float
 ) -> Iterator[Application]:
     """A worker of its own process's making, stopped at the end; its application shares only what is heavy."""
-    settings: Settings = application.settings.model_copy(update={"sweep_seconds": sweep_seconds})
+    settings: Settings = application.settings.model_copy(update={"feedback_sweep_seconds": feedback_sweep_seconds})
     app = Application(settings, replace(addresses, redis_url=redis_url), consumer="worker")
     app.models.embedder, app.models.language = application.embedder, application.language
     worker = Worker(app)

@@ -30,7 +30,7 @@ REMEMBERED_SECONDS = 0.3
 @pytest.fixture
 def guarded(variant: Variant) -> Application:
     """The application, needing keys."""
-    return variant(access="keys", access_remember_seconds=REMEMBERED_SECONDS)
+    return variant(access="keys", access_cache_seconds=REMEMBERED_SECONDS)
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ def test_a_key_is_looked_up_once_in_a_while(
 
     statements()
     assert statements() == 0
-    now[0] += guarded.settings.access_remember_seconds
+    now[0] += guarded.settings.access_cache_seconds
     assert statements() == 1
 
 
@@ -281,7 +281,7 @@ def test_what_others_can_reach_starts_with_a_key_or_told_so(
     assert elsewhere.authentication.needed
     elsewhere.check_access()
     monkeypatch.setattr("engram.storage.auth.access_key_rows.any_counts", lambda _: False)
-    with pytest.raises(ConfigurationError, match="engram keygen NAME"):
+    with pytest.raises(ConfigurationError, match="engram access create-key NAME"):
         elsewhere.check_access()
     for told, needed_there in (("keys", True), ("open", False)):
         built = variant(host="0.0.0.0", access=told)

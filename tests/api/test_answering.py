@@ -102,7 +102,7 @@ def test_what_asks_a_language_model_takes_no_turn(
 ) -> None:
     """It waits for that most of its time; here none is configured, which it is told after as long."""
     turns = [asking() for _ in range(MOST)]
-    waiting = [asking(route, sufficiency="llm") for _ in range(MOST)]
+    waiting = [asking(route, stop_rule="llm") for _ in range(MOST)]
     for _ in range(2 * MOST):
         assert held.begun.acquire(timeout=10)
     held.go.set()

@@ -44,7 +44,7 @@ BY_ID_ALONE = [(method, path) for method, path in ASKED if re.search(r"\{(query|
 @pytest.fixture
 def guarded(variant: Variant) -> Application:
     """The application, needing keys, which it looks up once."""
-    return variant(access="keys", access_remember_seconds=3_600)
+    return variant(access="keys", access_cache_seconds=3_600)
 
 
 @pytest.fixture

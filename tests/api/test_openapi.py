@@ -93,7 +93,7 @@ def test_documented_problems_occur_and_have_one_shape(
     arguments = operations.provoking(method, path, status)
     target = operations.refused_path(path) if status == 422 else operations.url(path)
     if status == 502:
-        asking = {"methods": ["hyde"]} if path == "/expand" else {"sufficiency": "llm"}
+        asking = {"methods": ["hyde"]} if path == "/expand" else {"stop_rule": "llm"}
         if path == "/facts/revise":
             arguments["json"], asking = {}, {"judge": "nobody", "instruction": "Curie was born in Warsaw."}
         arguments["json"] |= {"collection": request.getfixturevalue("curie")} | asking

@@ -20,7 +20,7 @@ QUESTION = "Where was Marie Curie born?"
 
 @pytest.fixture
 def guarded(variant: Variant, llm_server: OpenAiServer) -> Application:
-    return variant(access="keys", access_remember_seconds=60.0, llm_base_url=llm_server.base_url)
+    return variant(access="keys", access_cache_seconds=60.0, llm_base_url=llm_server.base_url)
 
 
 def client(guarded: Application, tenant: str, scopes: list[str] | None = None, **more: Any) -> TestClient:
@@ -85,7 +85,7 @@ def test_a_language_model_takes_its_scope_and_its_budget(
 ) -> None:
     asked = {"query": QUESTION, "collection": curie}
     plain = client(guarded, "local", ["query"])
-    for path, more in (("/answer", {}), ("/query", {"sufficiency": "llm"}), ("/expand", {"methods": ["hyde"]})):
+    for path, more in (("/answer", {}), ("/query", {"stop_rule": "llm"}), ("/expand", {"methods": ["hyde"]})):
         refused = plain.post(path, json=asked | more)
         assert refused.status_code == 403, path
     assert llm_server.requests == []

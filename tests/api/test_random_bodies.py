@@ -72,7 +72,7 @@ queries = bodies(
         ),
         "filter": st.none() | metadata,
         "time_constraint": st.none() | words,
-        "sufficiency": st.sampled_from([None, "none", "coverage"]),
+        "stop_rule": st.sampled_from([None, "none", "coverage"]),
         "unit": st.none() | words,
         "include": st.lists(st.sampled_from(["sentences", "entities", "trace"]), max_size=3),
         "expansions": st.lists(bodies({"method": words, "text": words}, {}), max_size=2),

@@ -13,7 +13,7 @@ from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 
-LONG = {"access": "keys", "access_remember_seconds": 3600.0}
+LONG = {"access": "keys", "access_cache_seconds": 3600.0}
 
 
 def client(services: Application, key: str) -> TestClient:

@@ -24,7 +24,7 @@ def taught(application: Application, curie: str) -> str:
 
 def asked(http: TestClient, collection: str, query: str = CHAIN, hops: int = 3, **body: Any) -> Sent:
     """What one question sends whose walk makes so many hops; 0 for a strategy that makes none."""
-    bounds = {"max_hops": hops, "sufficiency": "none"} if hops else {}
+    bounds = {"max_hops": hops, "stop_rule": "none"} if hops else {}
     body = {"query": query, "collection": collection, "top_k": 2} | bounds | body
     with watched() as sent:
         answer = http.post("/query", json=body).raise_for_status().json()

@@ -58,7 +58,7 @@ def test_expansions_are_kept_as_a_verdict_takes_them(http: TestClient, curie: st
 
 
 @pytest.mark.parametrize("strategy", PLAIN)
-@pytest.mark.parametrize("bound", [{"max_hops": 3}, {"sufficiency": "none"}, {"sufficiency": "coverage"}])
+@pytest.mark.parametrize("bound", [{"max_hops": 3}, {"stop_rule": "none"}, {"stop_rule": "coverage"}])
 def test_hops_cannot_be_bounded_where_none_is_made(
     http: TestClient, curie: str, counts: Counts, strategy: str, bound: dict[str, Any]
 ) -> None:
@@ -69,7 +69,7 @@ def test_hops_cannot_be_bounded_where_none_is_made(
     assert_refused(response)
     assert response.json()["type"] == "urn:engram:problem:invalid-request"
     assert counts() == before
-    assert ask(http, curie, arm={"strategy": strategy}, max_hops=None, sufficiency=None)["hops"] == 0
+    assert ask(http, curie, arm={"strategy": strategy}, max_hops=None, stop_rule=None)["hops"] == 0
     assert ask(http, curie, arm={"strategy": "graph"}, **bound)["hops"] > 0
 
 

@@ -23,7 +23,7 @@ MARK = "Zanzifarblub"
 
 @pytest.fixture
 def guarded(variant: Variant) -> Application:
-    return variant(access="keys", access_remember_seconds=0.0)
+    return variant(access="keys", access_cache_seconds=0.0)
 
 
 def client(guarded: Application, tenant: str, name: str, scopes: list[str]) -> TestClient:

@@ -60,7 +60,7 @@ def taught(service: str, curie: str) -> str:
 @pytest.fixture
 def guarded(application: Application, addresses: Servers, settings: Settings) -> Iterator[tuple[str, Application]]:
     """A service that asks for keys."""
-    locked = Application(settings.model_copy(update={"access": "keys", "access_remember_seconds": 0.0}), addresses)
+    locked = Application(settings.model_copy(update={"access": "keys", "access_cache_seconds": 0.0}), addresses)
     locked.models.embedder, locked.models.language = application.embedder, application.language
     with LiveServer(create_app(locked)) as server:
         yield server.url, locked

@@ -150,7 +150,9 @@ def test_only_the_api_answers_the_image_s_health_check(services: dict[str, dict[
     for name in ("migrate", "judge"):
         assert services[name]["healthcheck"] == {"disable": True}
     assert services["worker"]["healthcheck"]["test"] == ["CMD", "engram", "worker", "--check"]
-    assert services["worker"]["environment"]["ENGRAM_WORKER_BEAT_FILE"].startswith(services["worker"]["tmpfs"][0])
+    assert services["worker"]["environment"]["ENGRAM_WORKER_HEARTBEAT_FILE"].startswith(
+        services["worker"]["tmpfs"][0]
+    )
 
 
 def test_the_judge_is_optional(services: dict[str, dict[str, Any]]) -> None:

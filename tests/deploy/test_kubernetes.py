@@ -103,7 +103,7 @@ def test_settings_are_settings_and_no_secret_is_in_any_file() -> None:
     known = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"REDIS_URL"}
     assert settings["data"].keys() <= known
     assert settings["data"]["ENGRAM_ACCESS"] == "keys"
-    assert settings["data"]["ENGRAM_WORKER_BEAT_FILE"].startswith("/tmp/")
+    assert settings["data"]["ENGRAM_WORKER_HEARTBEAT_FILE"].startswith("/tmp/")
     assert not of("Secret")
     for pod in OURS:
         assert container(pod)["envFrom"] == [

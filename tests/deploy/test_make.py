@@ -164,7 +164,7 @@ import sys
 for name in {left_out!r}:
     sys.modules[name] = None
 from pathlib import Path
-import engram.cli, engram.evaluation.weight_fit, engram.sample.tour
+import engram.cli, engram_evaluation.weight_fit, engram.sample.tour
 from engram.runtime import api_process, container, launcher, worker
 from engram.providers.language import load_language
 load_language("en_core_web_sm").analyse_question("Who is Ada?")

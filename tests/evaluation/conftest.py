@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.dataset import Dataset, load
+from engram_evaluation.evaluation_run import evaluate
+from engram_evaluation.learning_variations import Variation
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.oracle_server import ChatServer
+from engram_evaluation.run_options import Options
+from engram_evaluation.run_report import RunReport
 from rich.console import Console
 
 from engram import sample
-from engram.cli.evaluate_command import varied
-from engram.evaluation.dataset import Dataset, load
-from engram.evaluation.evaluation_run import evaluate
-from engram.evaluation.learning_variations import Variation
-from engram.evaluation.oracle_endpoint import Oracle
-from engram.evaluation.oracle_server import ChatServer
-from engram.evaluation.run_options import Options
-from engram.evaluation.run_report import RunReport
 from engram.runtime.container import Application, Servers
 
 Evaluate = Callable[..., RunReport]
@@ -64,7 +64,7 @@ def run_protocol(
 
         with pytest.MonkeyPatch.context() as patch:
             if not drawn:  # plots take longer than many a protocol on a few questions
-                patch.setattr("engram.evaluation.evaluation_run.draw", lambda *_: [])
+                patch.setattr("engram_evaluation.evaluation_run.draw", lambda *_: [])
             return evaluate(services, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
 
     with ExitStack() as stack:

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engram_evaluation import adapt_table
+from engram_evaluation.adapt_protocol import expandable, split
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.harness import Harness, open_harness
+from engram_evaluation.report_table import TableLine
+from engram_evaluation.run_options import Options, numbers
+from engram_evaluation.run_report import RunReport
 from rich.console import Console
 
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
-from engram.evaluation import adapt_table
-from engram.evaluation.adapt_protocol import expandable, split
-from engram.evaluation.dataset import Dataset, Question
-from engram.evaluation.harness import Harness, open_harness
-from engram.evaluation.report_table import TableLine
-from engram.evaluation.run_options import Options, numbers
-from engram.evaluation.run_report import RunReport
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.passage_keys.key_evolution import EvolveService
@@ -117,7 +117,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     assert document["command"] == (
         "engram evaluate sample --protocol adapt --seed 0 --fractions 1.0 --retrievers dense,graph --ways supported"
     )
-    assert document["engine"]["key_strength"] == application.settings.key_strength
+    assert document["engine"]["key_strength"] == application.settings.passage_key_strength
     values = document["phases"][0]["questions"][0]["values"]
     assert set(values) >= {"ndcg@1", "ndcg@10", "mrr", "recall@5", "recall@10", "ms"}
     markdown = next(tmp_path.glob("*.md")).read_text(encoding="utf-8")

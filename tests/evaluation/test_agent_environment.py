@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
+from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
+from engram_evaluation.agent_protocol import by_model, playing, policies, rollout
+from engram_evaluation.dataset import build
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.run_options import Options
 
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.agent_turns import AgentTurn, written
-from engram.evaluation.agent_environment import GraphMemoryEnvironment, Text
-from engram.evaluation.agent_protocol import by_model, playing, policies, rollout
-from engram.evaluation.dataset import build
-from engram.evaluation.oracle_endpoint import Oracle
-from engram.evaluation.run_options import Options
 from engram.providers.language import load_language
 from engram.providers.llm import agent_prompts
 

@@ -5,14 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.evaluation_run import evaluate
+from engram_evaluation.run_options import Options
+from engram_evaluation.run_report import RunReport
+from engram_evaluation.trajectory_export import Exported, by_gold, export
 from rich.console import Console
 
 from engram.core.knowledge.agent_turns import read_turn
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.evaluation_run import evaluate
-from engram.evaluation.run_options import Options
-from engram.evaluation.run_report import RunReport
-from engram.evaluation.trajectory_export import Exported, by_gold, export
 from engram.providers.llm import agent_prompts
 from engram.runtime.container import Application
 from engram.services.sessions.session_trajectories import Trajectory

@@ -8,14 +8,14 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from engram_evaluation.answer_marking import contains, exact, normalised, token_f1
+from engram_evaluation.answers_protocol import GROUP, marks
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.protocols import TOGETHER
+from engram_evaluation.report_page import gather
+from engram_evaluation.run_options import Options
 
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
-from engram.evaluation.answer_marking import contains, exact, normalised, token_f1
-from engram.evaluation.answers_protocol import GROUP, marks
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.protocols import TOGETHER
-from engram.evaluation.report_page import gather
-from engram.evaluation.run_options import Options
 from engram.providers.llm import Llm
 from engram.runtime.container import Application
 from tests.evaluation.conftest import Evaluate

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from engram_evaluation.clicks_protocol import AGAIN, OFF, READINGS, asked_again, clicked, examination
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.retrieval_metrics import QuestionScores
+from engram_evaluation.run_options import Options
 
 from engram.context.errors import InvalidRequestError
-from engram.evaluation.clicks_protocol import AGAIN, OFF, READINGS, asked_again, clicked, examination
-from engram.evaluation.dataset import Dataset, Question
-from engram.evaluation.retrieval_metrics import QuestionScores
-from engram.evaluation.run_options import Options
 from engram.runtime.container import Application
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
@@ -85,7 +85,7 @@ def test_clicks_teach_and_silence_says_as_much_as_was_looked_at(
 
 
 def test_weighed_silence_is_in_the_log(run_protocol: Evaluate, application: Application, few: Dataset) -> None:
-    import engram.evaluation.clicks_protocol as protocol
+    import engram_evaluation.clicks_protocol as protocol
 
     only = {"silence weighed": READINGS["silence weighed"]}
     with pytest.MonkeyPatch.context() as patch:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engram_evaluation.dataset import Gold, cut, load
+from engram_evaluation.dataset_files import DatasetError
+from engram_evaluation.rating_scale import Rated
 
 from engram.core.filter.logged_verdict import Expansion
-from engram.evaluation.dataset import Gold, cut, load
-from engram.evaluation.dataset_files import DatasetError
-from engram.evaluation.rating_scale import Rated
 
 CORPUS = [
     {

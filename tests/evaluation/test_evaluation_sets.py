@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from engram.evaluation.dataset import load
+from engram_evaluation.dataset import load
 
 SETS = Path(__file__).parents[2] / "evaluation_sets"
 SIZES = {"project_docs": (497, 120), "support_forum": (320, 150)}

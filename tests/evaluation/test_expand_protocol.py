@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from engram_evaluation import adapt_table, expand_table
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.expand_protocol import check
+from engram_evaluation.report_table import TableLine
+from engram_evaluation.run_options import Options
+from engram_evaluation.run_report import RunReport
 from rich.console import Console
 
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
-from engram.evaluation import adapt_table, expand_table
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.expand_protocol import check
-from engram.evaluation.report_table import TableLine
-from engram.evaluation.run_options import Options
-from engram.evaluation.run_report import RunReport
 from engram.providers.llm import Llm
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import FeedbackService

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from engram.context.errors import InvalidRequestError
-from engram.evaluation.dataset import Dataset, load
-from engram.evaluation.dataset_files import DatasetError
-from engram.evaluation.extraction_protocol import (
+from engram_evaluation.dataset import Dataset, load
+from engram_evaluation.dataset_files import DatasetError
+from engram_evaluation.extraction_protocol import (
     compression,
     functional,
     gold_facts,
@@ -20,7 +18,9 @@ from engram.evaluation.extraction_protocol import (
     same_name,
     same_object,
 )
-from engram.evaluation.run_options import Options
+from engram_evaluation.run_options import Options
+
+from engram.context.errors import InvalidRequestError
 from engram.runtime.container import Application
 from tests.support.command import NOWHERE, Cli
 
@@ -135,7 +135,7 @@ def test_the_command_measures_without_a_server(folder: Path, application: Applic
     assert "recall, pair" in done.stdout
 
 
-@pytest.mark.parametrize("given", [{"turns": 3}, {"seeds": (1,)}, {"sufficiency": "none"}, {"top_k": 3}])
+@pytest.mark.parametrize("given", [{"turns": 3}, {"seeds": (1,)}, {"stop_rule": "none"}, {"top_k": 3}])
 def test_options_of_what_asks_and_judges_mean_nothing(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match="means nothing to --protocol extraction"):
         Options(protocol="extraction", **given)

@@ -1,9 +1,9 @@
 """Facts as features of passages: what links, what says what is asked, and where a path leads on."""
 
 import numpy as np
+from engram_evaluation.fact_links_measure import FEATURES, ComparableFact, features, shares
 
 from engram.core.ranking.weight_fitting import JudgedQuestion
-from engram.evaluation.fact_links_measure import FEATURES, ComparableFact, features, shares
 
 DIRECTOR, BORN = frozenset({"direct"}), frozenset({"born"})
 

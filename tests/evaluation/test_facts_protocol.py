@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from engram_evaluation import revision_measure
+from engram_evaluation.chains import chained
+from engram_evaluation.dataset import Dataset, Question, build
+from engram_evaluation.facts_protocol import facts
+from engram_evaluation.run_options import Options
 
 from engram.context.errors import InvalidRequestError
-from engram.evaluation import revision_measure
-from engram.evaluation.chains import chained
-from engram.evaluation.dataset import Dataset, Question, build
-from engram.evaluation.facts_protocol import facts
-from engram.evaluation.run_options import Options
 from engram.runtime.container import Application
 
 CORPUS = [

@@ -8,15 +8,15 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from engram_evaluation import adapt_table, ratings_table
+from engram_evaluation.html_page import html
+from engram_evaluation.learning_variations import HUMAN
+from engram_evaluation.report_files import ReportFileError, read
+from engram_evaluation.report_page import gather
+from engram_evaluation.report_sections import sections
+from engram_evaluation.section_charts import charts
+from engram_evaluation.svg import COLOURS, Bars, Lines, figure, ticks
 
-from engram.evaluation import adapt_table, ratings_table
-from engram.evaluation.html_page import html
-from engram.evaluation.learning_variations import HUMAN
-from engram.evaluation.report_files import ReportFileError, read
-from engram.evaluation.report_page import gather
-from engram.evaluation.report_sections import sections
-from engram.evaluation.section_charts import charts
-from engram.evaluation.svg import COLOURS, Bars, Lines, figure, ticks
 from tests.evaluation.test_report_page import cold, noise_rows, row, write
 from tests.support.command import NOWHERE, Cli
 

@@ -7,16 +7,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from engram_evaluation import ratings_table
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.harness import Harness
+from engram_evaluation.human_protocol import split
+from engram_evaluation.learning_variations import HUMAN
+from engram_evaluation.rating_scale import SCALE, Rated, agreed, as_verdict, mean_value
+from engram_evaluation.report_page import gather
+from engram_evaluation.retrieval_metrics import graded_ndcg
 
 from engram.context.errors import InvalidRequestError
-from engram.evaluation import ratings_table
-from engram.evaluation.dataset import Dataset, Question
-from engram.evaluation.harness import Harness
-from engram.evaluation.human_protocol import split
-from engram.evaluation.learning_variations import HUMAN
-from engram.evaluation.rating_scale import SCALE, Rated, agreed, as_verdict, mean_value
-from engram.evaluation.report_page import gather
-from engram.evaluation.retrieval_metrics import graded_ndcg
 from engram.services.learning.incoming_verdict import Verdict
 from tests.evaluation.conftest import Evaluate
 

@@ -8,14 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from rich.console import Console
-
-from engram.cli.evaluate_command import varied
-from engram.context.errors import InvalidRequestError
-from engram.evaluation.dataset import Dataset, Gold, Question
-from engram.evaluation.evaluation_run import evaluate
-from engram.evaluation.harness import Harness, QueryArm
-from engram.evaluation.learning_variations import (
+from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.dataset import Dataset, Gold, Question
+from engram_evaluation.evaluation_run import evaluate
+from engram_evaluation.harness import Harness, QueryArm
+from engram_evaluation.learning_variations import (
     ABLATION,
     COMPARED,
     FIXED_GAIN,
@@ -28,10 +25,13 @@ from engram.evaluation.learning_variations import (
     FlippingJudge,
     Variation,
 )
-from engram.evaluation.protocols import JUDGED
-from engram.evaluation.run_options import SCOPES, Options
-from engram.evaluation.stream_protocol import arrivals
-from engram.evaluation.verdict_givers import OracleJudge, ShownSentence
+from engram_evaluation.protocols import JUDGED
+from engram_evaluation.run_options import SCOPES, Options
+from engram_evaluation.stream_protocol import arrivals
+from engram_evaluation.verdict_givers import OracleJudge, ShownSentence
+from rich.console import Console
+
+from engram.context.errors import InvalidRequestError
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
@@ -96,7 +96,7 @@ def test_without_hub_cap_more_is_read(application: Application, addresses: Serve
     services = varied(application, addresses, variation)
     services.close()
     assert services.settings.hub_limit > application.settings.hub_limit
-    assert services.settings.recall_gate == application.settings.recall_gate
+    assert services.settings.question_memory_threshold == application.settings.question_memory_threshold
 
 
 def test_a_flipped_verdict_says_the_opposite() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.memory_trajectories import EACH, QUESTIONS, Trajectories, principal_plane
 
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.memory_trajectories import EACH, QUESTIONS, Trajectories, principal_plane
 from tests.evaluation.conftest import Evaluate
 
 

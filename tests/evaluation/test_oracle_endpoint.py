@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.dataset_files import DatasetError
+from engram_evaluation.decomposition import filled, hops
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.oracle_knowledge import Knowledge
+from engram_evaluation.oracle_server import ChatServer
 
 from engram.context.errors import InvalidRequestError, LlmError
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.dataset_files import DatasetError
-from engram.evaluation.decomposition import filled, hops
-from engram.evaluation.oracle_endpoint import Oracle
-from engram.evaluation.oracle_knowledge import Knowledge
-from engram.evaluation.oracle_server import ChatServer
 from engram.providers.llm import Llm
 from tests.support.decomposed import FILM, LATE, MAKER, MOTHER, OTHER, decomposed
 

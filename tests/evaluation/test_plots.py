@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.dynamics import dynamics
 
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.dynamics import dynamics
 from tests.evaluation.conftest import Evaluate
 
 

@@ -9,16 +9,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from engram_evaluation.dataset import Dataset, Gold, Question, load
+from engram_evaluation.expected import Expected, Figure, published
+from engram_evaluation.harness import Harness, open_harness
+from engram_evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
+from engram_evaluation.run_options import Options
+from engram_evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
+from engram_evaluation.weight_fit import fit_kinds
 from rich.console import Console
 
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
-from engram.evaluation.dataset import Dataset, Gold, Question, load
-from engram.evaluation.expected import Expected, Figure, published
-from engram.evaluation.harness import Harness, open_harness
-from engram.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, SHARING, UNJUDGED, plan
-from engram.evaluation.run_options import Options
-from engram.evaluation.verdict_givers import LlmJudge, OracleJudge, ShownSentence, choose
-from engram.evaluation.weight_fit import fit_kinds
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED
@@ -176,7 +176,7 @@ def test_model_requests_are_counted(
         llm = Llm(base_url=server.base_url, api_key=None, model="test")
         monkeypatch.setattr(application.retrieve, "_llm", llm)
         monkeypatch.setattr(application.retrieve, "_planner", replace(application.planner, llm=llm))
-        report = run_protocol("cold", limit=3, sufficiency="llm")
+        report = run_protocol("cold", limit=3, stop_rule="llm")
         llm.close()
         asked = len(server.requests)
     counted = sum(row.values["llm_calls"] for phase in report.phases for row in phase.rows)
@@ -187,10 +187,10 @@ def test_hops_end_by_the_rule_that_is_asked_for(
     run_protocol: Evaluate, application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`learned` ends the default profile's hops; the other has no features to tell by and keeps its own rule."""
-    never = run_protocol("cold", limit=4, sufficiency="none")
+    never = run_protocol("cold", limit=4, stop_rule="none")
     retrieve = application.retrieve
     monkeypatch.setattr(retrieve, "_threshold", 0.0)  # whatever it says is enough
-    learned = run_protocol("cold", limit=4, sufficiency="learned")
+    learned = run_protocol("cold", limit=4, stop_rule="learned")
     hops = {
         (rule, arm): report.value("hops", "all questions", 0, arm)
         for rule, report in (("none", never), ("learned", learned))
@@ -199,8 +199,8 @@ def test_hops_end_by_the_rule_that_is_asked_for(
     assert hops["learned", "default"] == 1.0 < hops["none", "default"]
     assert hops["learned", "paper"] == hops["none", "paper"]
     assert learned.engine["sufficiency_threshold"] == application.settings.sufficiency_threshold
-    with pytest.raises(InvalidRequestError, match="--sufficiency learned means nothing to --profile paper"):
-        options("same", profile="paper", sufficiency="learned")
+    with pytest.raises(InvalidRequestError, match="--stop-rule learned means nothing to --profile paper"):
+        options("same", profile="paper", stop_rule="learned")
 
 
 def test_a_stopped_run_goes_on_where_it_was(
@@ -291,7 +291,7 @@ def test_an_older_version_of_the_corpus_leaves_nothing_behind(
         {"verdicts": "x"},
         {"judge": "x"},
         {"seeds": (1, 1)},
-        {"sufficiency": "x"},
+        {"stop_rule": "x"},
         {"freeze": ("task",)},
         {"protocol": "same", "freeze": ("task", "x")},
         {"protocol": "same", "freeze": ("task", "task")},

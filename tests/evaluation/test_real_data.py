@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from engram_evaluation.dataset import Dataset, load
 
-from engram.evaluation.dataset import Dataset, load
 from tests.evaluation.conftest import FULL, Evaluate
 
 QUESTIONS = 40

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engram_evaluation import adapt_table
+from engram_evaluation.learning_variations import RULES, noisy
+from engram_evaluation.report_files import ReportFileError
+from engram_evaluation.report_page import gather
+from engram_evaluation.report_table import TableLine
+from engram_evaluation.robustness import of
 
-from engram.evaluation import adapt_table
-from engram.evaluation.learning_variations import RULES, noisy
-from engram.evaluation.report_files import ReportFileError
-from engram.evaluation.report_page import gather
-from engram.evaluation.report_table import TableLine
-from engram.evaluation.robustness import of
 from tests.support.command import NOWHERE, Cli
 
 

@@ -3,10 +3,9 @@
 import math
 
 import pytest
-
-from engram.evaluation.baselines import reciprocal_rank_fusion
-from engram.evaluation.dataset import Gold, Question
-from engram.evaluation.retrieval_metrics import (
+from engram_evaluation.baselines import reciprocal_rank_fusion
+from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.retrieval_metrics import (
     QuestionResult,
     QuestionScores,
     same,
@@ -14,7 +13,7 @@ from engram.evaluation.retrieval_metrics import (
     summary,
     supporting_recall,
 )
-from engram.evaluation.run_report import bootstrap_interval
+from engram_evaluation.run_report import bootstrap_interval
 
 GOLD = (Gold("a", "A is first."), Gold("b", "B is second."))
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.evaluation_run import evaluate
+from engram_evaluation.html_page import html
+from engram_evaluation.report_page import gather
+from engram_evaluation.run_options import Options
+from engram_evaluation.run_report import RunReport
+from engram_evaluation.session_protocol import arms
+from engram_evaluation.trajectory_export import Exported, by_gold, by_judge, export, is_right
 from rich.console import Console
 
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.evaluation_run import evaluate
-from engram.evaluation.html_page import html
-from engram.evaluation.report_page import gather
-from engram.evaluation.run_options import Options
-from engram.evaluation.run_report import RunReport
-from engram.evaluation.session_protocol import arms
-from engram.evaluation.trajectory_export import Exported, by_gold, by_judge, export, is_right
 from engram.runtime.container import Application
 from engram.services.sessions.session_trajectories import Trajectory
 from tests.evaluation.conftest import Evaluate

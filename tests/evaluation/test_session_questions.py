@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-
-from engram.core.planning.session import Budget
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.dataset_files import DatasetError
-from engram.evaluation.harness import open_harness
-from engram.evaluation.session_questions import (
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.dataset_files import DatasetError
+from engram_evaluation.harness import open_harness
+from engram_evaluation.session_questions import (
     FOLDER,
     HALVES,
     PARTS,
@@ -27,6 +25,8 @@ from engram.evaluation.session_questions import (
     load_questions,
     summaries,
 )
+
+from engram.core.planning.session import Budget
 from engram.runtime.container import Application
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
@@ -133,7 +133,7 @@ def test_sessions_lose_nothing_and_say_how_they_end(outcomes: list[QuestionOutco
     assert len(outcomes) == len(load_questions()) == 80
     whole = next(one for one in summaries(outcomes) if one.name == "all")
     assert (whole.losses, whole.right + whole.wrong) == (0, 80)
-    assert {one.stop for one in outcomes} <= {"enough", "found", "not_found"}
+    assert {one.stop for one in outcomes} <= {"sufficiency", "found", "not_found"}
     kafka = next(one for one in outcomes if "Kafka" in one.question.text)
     assert (kafka.stop, kafka.is_right) == ("not_found", True)
 
@@ -155,7 +155,7 @@ def test_each_corpus_has_ten_questions_to_develop_by_and_ten_that_are_kept_back(
 def test_ends_are_counted_by_half_corpus_and_kind() -> None:
     one, other = load_questions()[:2]
     found = QuestionOutcome(
-        replace(one, right_stop="found"), query=1, session=2, read=len(one.evidence), stop="enough", queries=()
+        replace(one, right_stop="found"), query=1, session=2, read=len(one.evidence), stop="sufficiency", queries=()
     )
     lost = QuestionOutcome(replace(other, right_stop="found"), query=2, session=1, read=0, stop="found", queries=())
     counted = {each.name: each for each in summaries([found, lost])}
@@ -165,7 +165,7 @@ def test_ends_are_counted_by_half_corpus_and_kind() -> None:
     assert [each["right"] for each in as_json([found, lost])["questions"]] == [True, False]
     absent = CheckedQuestion("x", "sample", "develop", "unanswerable", "?", (), "not_found")
     assert QuestionOutcome(absent, 0, 0, 0, "not_found", ()).is_right
-    assert not QuestionOutcome(absent, 0, 0, 0, "enough", ()).is_right
+    assert not QuestionOutcome(absent, 0, 0, 0, "sufficiency", ()).is_right
 
 
 def test_an_unknown_half_is_refused(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engram_evaluation.commands.dataset_names import load_dataset
+from engram_evaluation.harness import Harness, open_harness
+from engram_evaluation.stop_fit import Of, fit_stop, hops, pools
 
-from engram.cli.dataset_names import load_dataset
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import AT_LEAST
-from engram.evaluation.harness import Harness, open_harness
-from engram.evaluation.stop_fit import Of, fit_stop, hops, pools
 from engram.runtime.container import Application
 
 

@@ -5,21 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from engram.cli.dataset_names import load_dataset
-from engram.context.errors import InvalidRequestError
-from engram.core.ranking.ranking_weights import Prior
-from engram.evaluation.harness import open_harness
-from engram.evaluation.sufficiency_learning import drawn
-from engram.evaluation.sufficiency_measure import (
+from engram_evaluation.commands.dataset_names import load_dataset
+from engram_evaluation.harness import open_harness
+from engram_evaluation.sufficiency_learning import drawn
+from engram_evaluation.sufficiency_measure import (
     SufficiencyPrediction,
     auc,
     calibration_error,
     least_error,
     measure,
 )
-from engram.evaluation.verdict_givers import choose
-from engram.evaluation.weight_fit import holds_all
+from engram_evaluation.verdict_givers import choose
+from engram_evaluation.weight_fit import holds_all
+
+from engram.context.errors import InvalidRequestError
+from engram.core.ranking.ranking_weights import Prior
 from engram.runtime.container import Application
 from tests.support import state
 

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.harness import Harness
+from engram_evaluation.protocols import JUDGED
+from engram_evaluation.run_options import Options
+from engram_evaluation.sweep_protocol import ENTITIES, GROUP, SENTENCES, VALUES, courses, settings
 
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import DEFAULT, PAPER
-from engram.evaluation.dataset import Dataset
-from engram.evaluation.harness import Harness
-from engram.evaluation.protocols import JUDGED
-from engram.evaluation.run_options import Options
-from engram.evaluation.sweep_protocol import ENTITIES, GROUP, SENTENCES, VALUES, courses, settings
 from tests.evaluation.conftest import Evaluate
 
 

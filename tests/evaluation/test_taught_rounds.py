@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from engram_evaluation.taught_rounds import Session, taught
 
 from engram.core.planning.round_sufficiency import features
 from engram.core.ranking.ranking_weights import Prior
-from engram.evaluation.taught_rounds import Session, taught
 
 PRIOR = Prior(np.array([2.0, 0.0, 0.0, 0.0, 1.0]), np.eye(5) * 5.0)
 

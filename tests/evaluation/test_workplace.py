@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 import spacy
+from engram_evaluation.dataset_files import DatasetError
+from engram_evaluation.workplace import FOLDER, Reading, as_json, check, compare, load_sentences, summaries
 
 from engram.core.knowledge.triples import Triple
-from engram.evaluation.dataset_files import DatasetError
-from engram.evaluation.workplace import FOLDER, Reading, as_json, check, compare, load_sentences, summaries
 from engram.providers.language.rule_language import RuleLanguage
 from tests.support.command import Cli
 

@@ -100,7 +100,7 @@ def env(settings: Settings, places: Servers) -> Mapping[str, str]:
         "DATABASE_URL": places.database_url,
         "REDIS_URL": places.redis_url,
         "ENGRAM_DATA_DIR": str(settings.data_dir),
-        "ENGRAM_SWEEP_SECONDS": "0.2",
+        "ENGRAM_FEEDBACK_SWEEP_SECONDS": "0.2",
         "ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "0",
     }
 
@@ -130,7 +130,7 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
 
     @contextmanager
     def run(**changed: object) -> Iterator[Application]:
-        changed = {"sweep_seconds": 0.1, "maintenance_interval_seconds": 0, **changed}
+        changed = {"feedback_sweep_seconds": 0.1, "maintenance_interval_seconds": 0, **changed}
         app = _application(settings.model_copy(update=changed), places, heavy)
         worker = Worker(app)
         thread = threading.Thread(target=worker.run)

@@ -4,12 +4,12 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from engram_evaluation.harness import open_harness
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.oracle_server import ChatServer
 
 from engram.config.settings import Settings
 from engram.core.planning.session import Budget
-from engram.evaluation.harness import open_harness
-from engram.evaluation.oracle_endpoint import Oracle
-from engram.evaluation.oracle_server import ChatServer
 from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions.session_service import NewSession

@@ -68,7 +68,7 @@ def killed_and_made_good(
 def test_killed_while_it_applies(
     application: Application, curie: str, twin: str, start: Start, working: Working, step: str
 ) -> None:
-    env: Mapping[str, str] = {"ENGRAM_FEEDBACK_BATCH_SIZE": str(BATCH), "ENGRAM_SWEEP_SECONDS": "3600"}
+    env: Mapping[str, str] = {"ENGRAM_FEEDBACK_BATCH_SIZE": str(BATCH), "ENGRAM_FEEDBACK_SWEEP_SECONDS": "3600"}
     killed_and_made_good(application, curie, twin, start, working, *STEPS[step], **env)
 
 
@@ -76,7 +76,7 @@ def test_killed_while_it_applies(
 def test_killed_while_keys_evolve(
     application: Application, curie: str, twin: str, start: Start, working: Working, step: str
 ) -> None:
-    env: Mapping[str, str] = {"ENGRAM_KEY_MOST_WAITING": "1", "ENGRAM_SWEEP_SECONDS": "3600"}
+    env: Mapping[str, str] = {"ENGRAM_PASSAGE_KEY_MAX_PENDING": "1", "ENGRAM_FEEDBACK_SWEEP_SECONDS": "3600"}
     killed_and_made_good(application, curie, twin, start, working, *EVOLVING[step], **env)
     assert [row["number"] for row in state.rows(application, curie, "key_generation")] == [1]
 
@@ -91,11 +91,11 @@ def test_what_a_dead_worker_held_is_taken_over(
 ) -> None:
     events = undo.stream(application, curie, 4, seed=8)
     dying = start(
-        "worker", "engram.storage.corpus.collections:lock_learning", "before", ENGRAM_SWEEP_SECONDS="3600"
+        "worker", "engram.storage.corpus.collections:lock_learning", "before", ENGRAM_FEEDBACK_SWEEP_SECONDS="3600"
     )
     assert dying.ended() == -signal.SIGKILL, dying.output
     monkeypatch.setattr("engram.storage.wake_stream.CLAIM_IDLE_MS", 0)
-    with working(sweep_seconds=3600.0):
+    with working(feedback_sweep_seconds=3600.0):
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
         eventually(lambda: stream.xlen("engram:feedback") == 0)
     assert sorted(state.applied_order(application, curie)) == events

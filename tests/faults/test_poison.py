@@ -115,7 +115,7 @@ def test_a_retry_wakes_a_worker(
     while state.event_statuses(application, curie)[event] == "pending":
         assert application.learn.apply(target, [event]) == 0
     mended(bystander)
-    with working(sweep_seconds=3600.0):  # the first sweep comes at once, and must be over
+    with working(feedback_sweep_seconds=3600.0):  # the first sweep comes at once, and must be over
         sweeps = state.given_episode(application, curie, QUESTION, [])
         swept = state.judge(application, curie, sweeps).event.id
         eventually(lambda: state.event_statuses(application, curie)[swept] == "applied")

@@ -62,7 +62,7 @@ def test_two_workers_share_a_stream_that_stutters(
     by_stream = {
         "ENGRAM_FEEDBACK_BATCH_SIZE": "3",
         "ENGRAM_FEEDBACK_GATHER_SECONDS": "0",
-        "ENGRAM_SWEEP_SECONDS": "3600",  # else whoever sweeps first applies all that wait
+        "ENGRAM_FEEDBACK_SWEEP_SECONDS": "3600",  # else whoever sweeps first applies all that wait
     }
     workers = [start("worker", **by_stream) for _ in range(2)]
     for worker in workers:

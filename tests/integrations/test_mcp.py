@@ -55,7 +55,7 @@ def test_an_agent_remembers_asks_judges_and_asks_again(service: str, collection:
         await remember_all(agent)
         found = await call(agent, "ask", question="Where was Marie Curie born?", passages=3)
         assert len(found["passages"]) <= 3
-        assert 0 <= found["enough"] <= 1
+        assert 0 <= found["sufficiency"] <= 1
         sentence = found["passages"][0]["sentences"][0]
         said = await call(agent, "judge", query_id=found["query_id"], helped=[sentence["sentence_id"]])
         assert said["status"] == "applied"

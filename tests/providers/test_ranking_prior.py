@@ -60,20 +60,20 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
     np.testing.assert_allclose(read.prior.precision, prior.precision, rtol=1e-5)
     np.testing.assert_allclose(read.first, some_first(), rtol=1e-5)
-    np.testing.assert_allclose(read.enough.mean, some_enough().mean, rtol=1e-5)
-    np.testing.assert_allclose(read.enough.precision, some_enough().precision, rtol=1e-5)
+    np.testing.assert_allclose(read.sufficiency.mean, some_enough().mean, rtol=1e-5)
+    np.testing.assert_allclose(read.sufficiency.precision, some_enough().precision, rtol=1e-5)
     assert read.fitted == ("one", "other")
 
 
 def test_rounding_is_done_once(tmp_path: Path) -> None:
     first = load_general(write(tmp_path / "first.json", content()))
     second = load_general(
-        write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted, first.enough))
+        write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted, first.sufficiency))
     )
 
     assert second.name == first.name
-    assert second.enough_name == first.enough_name
-    np.testing.assert_array_equal(second.enough.precision, first.enough.precision)
+    assert second.sufficiency_name == first.sufficiency_name
+    np.testing.assert_array_equal(second.sufficiency.precision, first.sufficiency.precision)
     np.testing.assert_array_equal(second.first, first.first)
     np.testing.assert_array_equal(second.prior.mean, first.prior.mean)
     np.testing.assert_array_equal(second.prior.precision, first.prior.precision)
@@ -96,7 +96,7 @@ def test_what_is_enough_is_named_by_its_numbers_and_those_of_the_ranking() -> No
     reranked = from_json(as_json(some_first(), some_prior(1), (), some_enough()))
 
     assert refitted.name == read.name
-    assert len({read.enough_name, refitted.enough_name, reranked.enough_name}) == 3
+    assert len({read.sufficiency_name, refitted.sufficiency_name, reranked.sufficiency_name}) == 3
 
 
 def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
@@ -129,8 +129,8 @@ def lopsided(precision: list[list[float]]) -> list[list[float]]:
     return [[precision[0][0], precision[0][1] + 1.0, *precision[0][2:]], *precision[1:]]
 
 
-def with_enough(**changed: Any) -> dict[str, Any]:
-    return content(enough=content()["enough"] | changed)
+def with_sufficiency(**changed: Any) -> dict[str, Any]:
+    return content(sufficiency=content()["sufficiency"] | changed)
 
 
 def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
@@ -146,12 +146,15 @@ def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
         ({}, "features"),
         ({name: value for name, value in content().items() if name != "mean"}, "mean"),
         ({name: value for name, value in content().items() if name != "fitted"}, "fitted"),
-        ({name: value for name, value in content().items() if name != "enough"}, "enough"),
-        (content(enough=None), "holds no ranking prior"),
-        (with_enough(features=list(sufficiency.FEATURES[::-1])), "of what is enough, its features are not bias, "),
-        (with_enough(mean=[0.0]), f"of what is enough, it needs a mean of {LITTLE}"),
-        (with_enough(mean=[float("nan")] * LITTLE), "must be finite"),
-        (with_enough(precision=(-np.eye(LITTLE)).tolist()), "symmetric and positive definite"),
+        ({name: value for name, value in content().items() if name != "sufficiency"}, "sufficiency"),
+        (content(sufficiency=None), "holds no ranking prior"),
+        (
+            with_sufficiency(features=list(sufficiency.FEATURES[::-1])),
+            "of what is enough, its features are not bias, ",
+        ),
+        (with_sufficiency(mean=[0.0]), f"of what is enough, it needs a mean of {LITTLE}"),
+        (with_sufficiency(mean=[float("nan")] * LITTLE), "must be finite"),
+        (with_sufficiency(precision=(-np.eye(LITTLE)).tolist()), "symmetric and positive definite"),
         (content(fitted=None), "holds no ranking prior"),
         (content(features=None), "holds no ranking prior"),
         (replaced("features", lambda names: names[::-1]), "its features are not similarity, "),

@@ -1,6 +1,6 @@
 """A data set of two questions that it takes apart itself, small enough to see through."""
 
-from engram.evaluation.dataset import Dataset, build
+from engram_evaluation.dataset import Dataset, build
 
 MOTHER = "Who is the mother of the director of The Quiet Weir?"
 FILM = "The Quiet Weir is a film directed by Ana Bellotti."

@@ -123,7 +123,7 @@ def learned_weights(
 ) -> LearnedWeights | None:
     """What the collection learned of a model from a prior, the application's own by default."""
     started = prior_of(application, name)
-    own = {"ranking": started.of_ranking, "enough": started.of_enough}
+    own = {"ranking": started.of_ranking, "sufficiency": started.of_sufficiency}
     with application.database.read() as reader:
         target = collections.find(reader, name).id
         return weights.find(reader, target, own[model] if prior is None else PriorIdentity(model, prior))
@@ -167,7 +167,7 @@ def episode(
     ranked: Sequence[int] | None = None,
     features: NDArray[np.float32] | None = None,
     shown: Sequence[int] = (),
-    enough: NDArray[np.float32] | None = None,
+    sufficiency: NDArray[np.float32] | None = None,
 ) -> EpisodeRow:
     """An episode as retrieval would have left it, with exactly these sentences activated and passages shown.
 
@@ -192,7 +192,7 @@ def episode(
         trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         features=features,
-        enough=some_answer(len(question)) if enough is None and ranked is not None else enough,
+        sufficiency=some_answer(len(question)) if sufficiency is None and ranked is not None else sufficiency,
     )
 
 

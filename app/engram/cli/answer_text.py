@@ -26,7 +26,7 @@ def say_answer(answer: Mapping[str, Any]) -> None:
     """Passages with their titles and the sentences that speak for them; the trace, where there is one."""
     arm = "" if answer["arm"] is None else f", arm {answer['arm']}"
     shadow = ", in shadow" if answer["shadow"] else ""
-    enough = "" if answer["enough"] is None else f", enough {answer['enough']:.0%}"
+    enough = "" if answer["sufficiency"] is None else f", enough {answer['sufficiency']:.0%}"
     hops = counted(answer["hops"], "hop")
     say(f"query {answer['query_id']}: {hops}, {answer['stop_reason']}{arm}{shadow}{enough}")
     for rank, passage in enumerate(answer["passages"], start=1):
@@ -66,21 +66,21 @@ def why_nothing(client: Client, answer: Mapping[str, Any], sought: Mapping[str, 
     """Why an answer has no passage, and what to try."""
     name = answer["collection"]
     if answer["insufficient"]:
-        probability = answer["enough"] or 0
+        probability = answer["sufficiency"] or 0
         return f"Nothing is shown, since it is enough with {probability:.0%} only: see docs/sufficiency.md."
     held = client.send("GET", path_of("collections", name))["passage_count"]
     if not held:
         page = client.send("GET", path_of("collections", name, "jobs"), params={"limit": 20})
         busy = [job for job in page["jobs"] if job["status"] in {"receiving", "queued", "running"}]
         return (
-            f"{name} holds no passage yet: {len(busy)} jobs are under way (engram jobs -c {name})."
+            f"{name} holds no passage yet: {len(busy)} jobs are under way (engram job list -c {name})."
             if busy
             else f"{name} holds no passage: engram ingest FILE -c {name}"
         )
     if sought is not None:
         return (
             f"None of the {held} passages of {name} that are near the question has metadata with "
-            f"{json.dumps(sought, ensure_ascii=False)}: see the metadata of one with engram passages -c {name}."
+            f"{json.dumps(sought, ensure_ascii=False)}: see the metadata of one with engram passage list -c {name}."
         )
     return (
         f"Nothing in the {held} passages of {name} shares a name or a meaning with the question: try other words, "

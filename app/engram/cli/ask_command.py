@@ -97,7 +97,7 @@ def _say_round(one: dict[str, Any]) -> None:
     curated = one["curated"]
     repeated = curated["exact"] + curated["near"] + curated["contained"]
     also = f", {repeated} repeated" if repeated else ""
-    figures = [f"{name} {one[name]:.2f}" for name in ("enough", "covered") if one[name] is not None]
+    figures = [f"{name} {one[name]:.2f}" for name in ("sufficiency", "covered") if one[name] is not None]
     turn = one["said"].get("content")  # of an agent
     did = f"{one['action']}: {turn[:100]}" if turn else one["action"]
     say(f"round {one['number']}: {'; '.join(one['queries']) if one['queries'] and not turn else did}")

@@ -70,7 +70,7 @@ def ingested(
     with progress_bar() as progress:
         task = progress.add_task(f"{label}: sending", total=None)
         accepted = _sent(client, stream, collection, label)
-        complain(f"{label}: job {accepted['job_id']}; engram jobs -c {collection} shows it")
+        complain(f"{label}: job {accepted['job_id']}; engram job list -c {collection} shows it")
         job = followed(client, accepted, progress, task, label)
     if not quiet:
         counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
@@ -107,7 +107,7 @@ def _sent(client: Client, stream: io.BufferedIOBase, collection: str, label: str
         except KeyboardInterrupt:
             complain(
                 f"{label}: stopped while sending. What did not arrive whole is not ingested; "
-                f"`engram jobs -c {shlex.quote(collection)}` shows whether it did."
+                f"`engram job list -c {shlex.quote(collection)}` shows whether it did."
             )
             raise typer.Exit(INTERRUPTED) from None
         except AwayError as error:

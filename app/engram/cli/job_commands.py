@@ -47,7 +47,7 @@ def listed(
         if job["error"] is not None:
             complain(f"{job['job_id']}: {job['error']}")
     if page["next_before"] is not None:
-        say(f"more: engram jobs -c {collection} --before {page['next_before']}")
+        say(f"more: engram job list -c {collection} --before {page['next_before']}")
 
 
 @group.command()

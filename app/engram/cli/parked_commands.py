@@ -27,7 +27,7 @@ def parked(
     for event in page["feedback"]:
         say(f"feedback {event['feedback_id']} of {event['judge']}, {event['received_at']}: {_line(event['error'])}")
     if page["next_after"] is not None:
-        say(f"more: engram parked -c {collection} --after {page['next_after']}")
+        say(f"more: engram parked list -c {collection} --after {page['next_after']}")
 
 
 @cli.command(rich_help_panel=LEARNT)

@@ -65,7 +65,7 @@ def worker(
     if check:
         from engram.runtime import heartbeat
 
-        heartbeat.check(configured.worker_beat_file)
+        heartbeat.check(configured.worker_heartbeat_file)
         return
     from engram.runtime.container import application
     from engram.runtime.worker import Worker

@@ -61,8 +61,8 @@ def followed(
     except KeyboardInterrupt:
         where = f"-c {shlex.quote(accepted['collection'])}"
         complain(
-            f"{label}: the job goes on. `engram jobs {where}` shows it, "
-            f"`engram jobs cancel {accepted['job_id']} {where}` ends it."
+            f"{label}: the job goes on. `engram job list {where}` shows it, "
+            f"`engram job cancel {accepted['job_id']} {where}` ends it."
         )
         raise typer.Exit(INTERRUPTED) from None
     return job

@@ -1,4 +1,4 @@
-"""``engram sessions``: the questions that took several rounds, in a list."""
+"""``engram session list``: the questions that took several rounds, in a list."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from engram.cli.terminal import (
     say_table,
 )
 
-HEADINGS = ("session", "planner", "status", "because", "rounds", "enough", "begun", "question")
+HEADINGS = ("session", "planner", "status", "because", "rounds", "sufficiency", "begun", "question")
 
 
 @cli.command(rich_help_panel=ASK)
@@ -42,7 +42,7 @@ def sessions(
         say_table([HEADINGS, *map(_cells, page["sessions"])], "<<<<>><<")
     if page["next_before"] is not None:
         status_option = f" --status {status}" if status else ""
-        say(f"more: engram sessions -c {collection}{status_option} --before {page['next_before']}")
+        say(f"more: engram session list -c {collection}{status_option} --before {page['next_before']}")
 
 
 def _cells(session: dict[str, Any]) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def _cells(session: dict[str, Any]) -> tuple[str, ...]:
         session["status"],
         session["stop_reason"] or "",
         str(session["rounds"]),
-        "" if session["enough"] is None else f"{session['enough']:.2f}",
+        "" if session["sufficiency"] is None else f"{session['sufficiency']:.2f}",
         session["created_at"][:19].replace("T", " "),
         session["question"],
     )

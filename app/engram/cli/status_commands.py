@@ -62,7 +62,7 @@ def collections(
     elif after is None:
         say("There is no collection yet: engram ingest FILE -c NAME, or engram sample")
     if page["next_after"] is not None:
-        say(f"more: engram collections --after {page['next_after']}")
+        say(f"more: engram collection list --after {page['next_after']}")
 
 
 def _cells(collection: dict[str, Any]) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def passages(
             title = f"{short(passage['title'], 60)}: " if passage["title"] else ""
             say(f"{passage['id']}  {title}{short(passage['text'], 100)}")
     if page["next_after"] is not None:
-        say(f"more: engram passages -c {collection} --after {page['next_after']}")
+        say(f"more: engram passage list -c {collection} --after {page['next_after']}")
 
 
 def _say_passage(passage: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ NOT_A_COMMAND = dict.fromkeys(
     ("delete", "remove", "rm", "drop"),
     "Collections and passages are deleted over HTTP: DELETE /collections/NAME, "
     "DELETE /passages/ID?collection=NAME. "
-    "`engram revoke` takes back verdicts, `engram jobs cancel` ends a job.",
+    "`engram revoke` takes back verdicts, `engram job cancel` ends a job.",
 )
 
 

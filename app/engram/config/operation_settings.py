@@ -19,7 +19,7 @@ class OperationSettings(BaseSettings):
         ),
     )
     rate_burst: int = Field(default=100, ge=1, description="Requests it may send at once.")
-    concurrency: int | None = Field(
+    principal_concurrency: int | None = Field(
         default=None,
         ge=0,
         description=(
@@ -27,17 +27,19 @@ class OperationSettings(BaseSettings):
             "loopback, else 16."
         ),
     )
-    working: int = Field(
+    max_concurrent_requests: int = Field(
         default=64,
         ge=0,
         description="Requests that a process works on at once, but for streamed passages; 0: any number.",
     )
-    waiting: int = Field(
+    max_queued_requests: int = Field(
         default=400, ge=0, description="Requests that wait for one of these to end; one more is answered 503."
     )
-    wait_seconds: float = Field(default=10.0, gt=0, description="How long they wait before they are answered 503.")
+    queue_timeout_seconds: float = Field(
+        default=10.0, gt=0, description="How long they wait before they are answered 503."
+    )
 
-    answering: int = Field(
+    max_concurrent_queries: int = Field(
         default=8,
         ge=0,
         description=(
@@ -99,11 +101,11 @@ class OperationSettings(BaseSettings):
         "come in a stream are applied together, one that comes after a pause at once.",
     )
     ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
-    worker_beat_file: Path | None = Field(
+    worker_heartbeat_file: Path | None = Field(
         default=None,
         description="File that a worker touches every few seconds while it lives, for `engram worker --check`.",
     )
-    sweep_seconds: float = Field(
+    feedback_sweep_seconds: float = Field(
         default=5.0, gt=0, description="How often events whose wake-up was lost are looked for."
     )
     job_lease_seconds: float = Field(
@@ -142,7 +144,7 @@ class OperationSettings(BaseSettings):
             "ever. Feedback is recognised for ever."
         ),
     )
-    keep_act_bodies_days: int = Field(
+    keep_audit_bodies_days: int = Field(
         default=365,
         ge=0,
         le=36_500,

@@ -19,7 +19,7 @@ class RetrievalSettings(BaseSettings):
             "is given up with a 503 of type `deadline`."
         ),
     )
-    recall_gate: float = Field(
+    question_memory_threshold: float = Field(
         default=0.6,
         ge=0,
         lt=1,
@@ -80,7 +80,7 @@ class RetrievalSettings(BaseSettings):
         ge=0,
         description="Collections up to this many rows are searched exactly, larger ones with HNSW.",
     )
-    keys_memory_mb: int = Field(
+    passage_key_cache_mb: int = Field(
         default=64,
         ge=0,
         description=(
@@ -136,28 +136,28 @@ class RetrievalSettings(BaseSettings):
     )
 
     # Evolution of passage keys
-    key_strength: float = Field(
+    passage_key_strength: float = Field(
         default=0.7, gt=0, lt=1, description="λ: length of what expansions add to a passage's key of length 1."
     )
-    key_term_strength: float = Field(
+    passage_key_term_strength: float = Field(
         default=0.25,
         ge=0,
         le=10,
         description="What expansions add to a passage's term frequencies, as a share of its length.",
     )
-    key_units: int = Field(
+    passage_key_units: int = Field(
         default=4, ge=1, le=100, description="x: expansion units that compose a key (ERM, Eq. 8)."
     )
-    key_capacity: int = Field(
+    passage_key_capacity: int = Field(
         default=16,
         ge=1,
         le=1000,
         description=(
-            "Expansion units a passage remembers, at least ENGRAM_KEY_UNITS. After a change, `engram verify` "
+            "Expansion units a passage remembers, at least ENGRAM_PASSAGE_KEY_UNITS. After a change, `engram verify` "
             "reports memories bounded by the old value until a verdict, a revocation or a re-key makes them anew."
         ),
     )
-    key_gate_top_k: int = Field(
+    passage_key_gate_top_k: int = Field(
         default=50,
         ge=0,
         le=1000,
@@ -166,21 +166,23 @@ class RetrievalSettings(BaseSettings):
             "retrieves, where the verdict says nothing of retrieval. 0: only the verdict's word counts."
         ),
     )
-    key_generation_threshold: float = Field(
+    passage_key_generation_threshold: float = Field(
         default=0.5,
         ge=0,
         le=1,
         description="A generation score from here on validates expansions, where the verdict decides nothing.",
     )
-    key_batch_events: int = Field(default=8, ge=1, description="Validated events that make a batch (ERM, Eq. 9).")
-    key_patience: int = Field(
+    passage_key_batch_events: int = Field(
+        default=8, ge=1, description="Validated events that make a batch (ERM, Eq. 9)."
+    )
+    passage_key_patience: int = Field(
         default=3,
         ge=1,
         description="P: batches in a row with nothing better, after which keys evolve (ERM, Eq. 10).",
     )
-    key_margin: float = Field(
+    passage_key_margin: float = Field(
         default=0.1, ge=0, lt=1, description="ρ: how far a batch may stay behind the best one (ERM, Eq. 10)."
     )
-    key_most_waiting: int = Field(
+    passage_key_max_pending: int = Field(
         default=64, ge=1, description="Validated events that may wait; then keys evolve, saturated or not."
     )

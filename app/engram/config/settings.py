@@ -142,7 +142,7 @@ class Settings(RetrievalSettings, OperationSettings):
             "which must be there at the start; 'keys' always; 'open' never."
         ),
     )
-    access_remember_seconds: float = Field(
+    access_cache_seconds: float = Field(
         default=5.0,
         ge=0,
         le=300,
@@ -190,11 +190,11 @@ class Settings(RetrievalSettings, OperationSettings):
             "A collection keeps the encoder it was made with; processes that run another one embed no text for it."
         ),
     )
-    embedding_also: str | None = Field(
+    secondary_embedding_model: str | None = Field(
         default=None,
         description=(
             "A second encoder of the same dimension that the process runs beside, for collections that are of it: "
-            "while `engram reembed` takes collections from one to the other."
+            "while `engram collection reembed` takes collections from one to the other."
         ),
     )
     embedding_dimension: int = Field(

@@ -1,4 +1,4 @@
-"""The priors of ranking and of "enough" as files: what every collection believes before its first verdict.
+"""The priors of ranking and of "sufficiency" as files: what every collection believes before its first verdict.
 
 There is one set of priors for each kind of corpus, see ``core.corpus_kind``.
 """
@@ -33,8 +33,8 @@ class RankingPrior:
         first: weights of the first look alone, (len(FIRST_LOOK),), by which a pool is chosen; verdicts do not move
             them, so that what one verdict says of the ranking does not hang on the others.
         fitted: names of the data sets it was fitted to.
-        enough: of the weights by which a ranked answer is said to be enough.
-        enough_name: its fingerprint, which goes by the ranking's as well: its features are of that.
+        sufficiency: of the weights by which a ranked answer is said to be enough.
+        sufficiency_name: its fingerprint, which goes by the ranking's as well: its features are of that.
         rounds, rounds_name: the same of whether a session's pool is enough after a round; None where no weights
             were fitted for that.
     """
@@ -43,8 +43,8 @@ class RankingPrior:
     first: NDArray[np.float64]
     prior: Prior
     fitted: tuple[str, ...]
-    enough: Prior
-    enough_name: str
+    sufficiency: Prior
+    sufficiency_name: str
     rounds: Prior | None = None
     rounds_name: str = ""
 
@@ -54,9 +54,9 @@ class RankingPrior:
         return PriorIdentity("ranking", self.name)
 
     @property
-    def of_enough(self) -> PriorIdentity:
+    def of_sufficiency(self) -> PriorIdentity:
         """What a collection learns of when an answer is enough."""
-        return PriorIdentity("enough", self.enough_name)
+        return PriorIdentity("sufficiency", self.sufficiency_name)
 
     @property
     def of_rounds(self) -> PriorIdentity:
@@ -66,7 +66,7 @@ class RankingPrior:
     @property
     def of_answers(self) -> dict[PriorIdentity, Prior]:
         """What a single answer goes by."""
-        return {self.of_enough: self.enough, self.of_ranking: self.prior}
+        return {self.of_sufficiency: self.sufficiency, self.of_ranking: self.prior}
 
     @property
     def priors(self) -> dict[PriorIdentity, Prior]:
@@ -77,7 +77,7 @@ class RankingPrior:
         """With a prior for sessions, whose features are of what ``enough`` makes of answers as well."""
         if rounds is None:
             return self
-        name = _fingerprint(self.enough_name.encode(), rounds, ROUND_FEATURES)
+        name = _fingerprint(self.sufficiency_name.encode(), rounds, ROUND_FEATURES)
         return replace(self, rounds=rounds, rounds_name=name)
 
 
@@ -154,7 +154,7 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     first, prior, fitted = _ranking(content)
     name = _fingerprint(first.tobytes(), prior, FEATURES)
     try:
-        enough = prior_of(content["enough"], sufficiency.FEATURES)
+        enough = prior_of(content["sufficiency"], sufficiency.FEATURES)
     except ValueError as error:
         raise ValueError(f"of what is enough, {error}") from error
     return RankingPrior(
@@ -167,7 +167,7 @@ RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
 
 
 def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
-    """The ranking weights in a file, by kind of corpus; what it says of "enough" may be of another version.
+    """The ranking weights in a file, by kind of corpus; what it says of "sufficiency" may be of another version.
 
     Raises:
         ConfigurationError: the file cannot be read, or holds no such weights over this version's features.
@@ -221,7 +221,7 @@ def as_json(first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], e
         "fitted": list(fitted),
         "first_look": [_rounded(value) for value in first],
         **numbers_of(prior),
-        "enough": {"features": list(sufficiency.FEATURES), **numbers_of(enough)},
+        "sufficiency": {"features": list(sufficiency.FEATURES), **numbers_of(enough)},
     }
 
 

@@ -105,7 +105,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.services = application
     app.state.draining = False
     settings = Settings(_env_file=None) if application is None else application.settings
-    app.state.answering = WorkThreads("engram-questions", settings.answering)
+    app.state.answering = WorkThreads("engram-questions", settings.max_concurrent_queries)
     app.add_middleware(DrainMiddleware)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
     _throttle(app, settings, None if application is None else application.rates)
@@ -124,10 +124,12 @@ EACH_ELSEWHERE = 16
 
 def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
     """Put limits around the routes."""
-    each = settings.concurrency
+    each = settings.principal_concurrency
     if each is None:
         each = 0 if settings.on_loopback else EACH_ELSEWHERE
-    bounds = Bounds(each, settings.working, settings.waiting, settings.wait_seconds)
+    bounds = Bounds(
+        each, settings.max_concurrent_requests, settings.max_queued_requests, settings.queue_timeout_seconds
+    )
     app.add_middleware(Throttle, bounds=bounds, rates=rates)
 
 

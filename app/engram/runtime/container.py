@@ -187,7 +187,7 @@ class Application:
         authentication = Authentication(
             self.database,
             needed=needed,
-            remember_seconds=settings.access_remember_seconds,
+            remember_seconds=settings.access_cache_seconds,
             tokens=self.models.tokens,
         )
         self._access_caches.append(authentication.forget)
@@ -201,7 +201,7 @@ class Application:
     @cached_property
     def quotas(self) -> QuotaService:
         """Quotas of tenants."""
-        return QuotaService(self.database, remember_seconds=self.settings.access_remember_seconds)
+        return QuotaService(self.database, remember_seconds=self.settings.access_cache_seconds)
 
     @cached_property
     def rates(self) -> Rates | None:
@@ -285,7 +285,7 @@ class Application:
             self.encoder,
             self.language,
             self.limits,
-            settings.recall_gate,
+            settings.question_memory_threshold,
             self.llm,
             llm_times=settings.llm_time_extraction,
             collapse_duplicates=settings.collapse_duplicates,
@@ -294,7 +294,7 @@ class Application:
     @cached_property
     def key_cache(self) -> PassageKeyCache:
         """Passage keys held in this process."""
-        return PassageKeyCache(self.settings.keys_memory_mb * 2**20)
+        return PassageKeyCache(self.settings.passage_key_cache_mb * 2**20)
 
     @cached_property
     def retrieve(self) -> RetrieveService:
@@ -327,7 +327,7 @@ class Application:
     @cached_property
     def ask(self) -> AskService:
         """Answers to queries under given arms."""
-        influences = Influences(self.priors, self.settings.recall_gate)
+        influences = Influences(self.priors, self.settings.question_memory_threshold)
         return AskService(
             self.database, self.reads, self.retrieve, influences, durable=self.settings.episodes_durable
         )
@@ -340,7 +340,7 @@ class Application:
     @cached_property
     def lift(self) -> LiftService:
         """Comparison of experiment arms."""
-        return LiftService(self.database, generation_threshold=self.settings.key_generation_threshold)
+        return LiftService(self.database, generation_threshold=self.settings.passage_key_generation_threshold)
 
     @cached_property
     def compare(self) -> CompareService:
@@ -632,7 +632,7 @@ class Application:
         encoder, also = self.models.embedder, self.models.embedder_also
         if also is not None and also.dimension != encoder.dimension:
             raise ConfigurationError(
-                f"ENGRAM_EMBEDDING_ALSO: {also.model} gives {also.dimension}-dimensional vectors, but all vectors "
+                f"ENGRAM_SECONDARY_EMBEDDING_MODEL: {also.model} gives {also.dimension}-dimensional vectors, but all vectors "
                 f"of a database have one dimension, here {encoder.dimension}."
             )
         if encoder.dimension != self.settings.embedding_dimension:

@@ -84,7 +84,7 @@ def check(file: Path | None) -> None:
     """
     if file is None:
         raise ConfigurationError(
-            "engram worker --check needs ENGRAM_WORKER_BEAT_FILE to be set, as the worker does."
+            "engram worker --check needs ENGRAM_WORKER_HEARTBEAT_FILE to be set, as the worker does."
         )
     try:
         age = time.time() - file.stat().st_mtime

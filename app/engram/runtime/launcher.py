@@ -156,12 +156,12 @@ class _Supervisor:
 
     def _workers(self, env: Mapping[str, str]) -> list[Child]:
         """The workers, each with a beat of its own."""
-        count, beat = self._crew.workers, self._settings.worker_beat_file
+        count, beat = self._crew.workers, self._settings.worker_heartbeat_file
         children = []
         for number in range(count):
             own = self._metered(env, self._crew.api + number)
             if count > 1 and beat is not None:
-                own["ENGRAM_WORKER_BEAT_FILE"] = f"{beat}.{number + 1}"
+                own["ENGRAM_WORKER_HEARTBEAT_FILE"] = f"{beat}.{number + 1}"
             name = "The worker" if count == 1 else f"Worker {number + 1}"
             children.append(Child(name, self._commands.worker, own))
         return children

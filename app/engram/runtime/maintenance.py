@@ -41,7 +41,7 @@ class Maintenance:
             settings.keep_queries_days,
             settings.keep_jobs_days,
             settings.keep_idempotency_days,
-            settings.keep_act_bodies_days,
+            settings.keep_audit_bodies_days,
         )
         return RetentionService(self._database, days)
 

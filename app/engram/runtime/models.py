@@ -45,7 +45,7 @@ class Models:
     @cached_property
     def embedder_also(self) -> Embedder | None:
         """Second encoder, for collections that it embedded, or None."""
-        model = self.settings.embedding_also
+        model = self.settings.secondary_embedding_model
         return None if model is None else self._load(model)
 
     @cached_property
@@ -132,18 +132,21 @@ class Models:
         settings = self.settings
         try:
             rules = KeyRules(
-                settings.key_strength, settings.key_term_strength, settings.key_units, settings.key_capacity
+                settings.passage_key_strength,
+                settings.passage_key_term_strength,
+                settings.passage_key_units,
+                settings.passage_key_capacity,
             )
         except ValueError as error:
-            raise ConfigurationError(f"ENGRAM_KEY_UNITS, ENGRAM_KEY_CAPACITY: {error}") from error
+            raise ConfigurationError(f"ENGRAM_PASSAGE_KEY_UNITS, ENGRAM_PASSAGE_KEY_CAPACITY: {error}") from error
         return KeyLearning(
             rules,
-            gate_top_k=settings.key_gate_top_k,
-            generation_threshold=settings.key_generation_threshold,
-            batch_events=settings.key_batch_events,
-            patience=settings.key_patience,
-            margin=settings.key_margin,
-            most_waiting=settings.key_most_waiting,
+            gate_top_k=settings.passage_key_gate_top_k,
+            generation_threshold=settings.passage_key_generation_threshold,
+            batch_events=settings.passage_key_batch_events,
+            patience=settings.passage_key_patience,
+            margin=settings.passage_key_margin,
+            most_waiting=settings.passage_key_max_pending,
         )
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ class Worker:
     def __init__(self, app: Application) -> None:
         self._app = app
         self._stopping, self._warm = threading.Event(), threading.Event()
-        self._heart = Heartbeat(app.stream, app.settings.worker_beat_file)
+        self._heart = Heartbeat(app.stream, app.settings.worker_heartbeat_file)
         self._left: list[Wake] = []
         self._swept = 0.0
         self._learn_due = 0.0
@@ -125,7 +125,7 @@ class Worker:
         if wakes and len(wakes) < settings.feedback_batch_size:
             self._learn_due = time.monotonic() + settings.feedback_gather_seconds
         self._apply(wakes)
-        if time.monotonic() - self._swept >= settings.sweep_seconds:
+        if time.monotonic() - self._swept >= settings.feedback_sweep_seconds:
             self._sweep()
 
     def _apply(self, wakes: Sequence[Wake]) -> None:
@@ -150,7 +150,7 @@ class Worker:
         applied = 0
         while not self._stopping.is_set():
             self._heart.turn("feedback")
-            batch = self._app.learn.apply_overdue(settings.sweep_seconds, settings.feedback_batch_size)
+            batch = self._app.learn.apply_overdue(settings.feedback_sweep_seconds, settings.feedback_batch_size)
             applied += batch
             if batch < settings.feedback_batch_size:
                 break

@@ -126,7 +126,7 @@ export function Ask() {
             <Answer answer={asked.answer} cited={numbers(asked.words)} earlier={asked.earlier} marks={asked.marks} mark={may("judge") ? mark : null} />
             <div class="stack beside">
               <Panel title="Is it enough?" note={`${counted(asked.answer.hops, "hop")}, ${Math.round(asked.answer.timings.total_ms)} ms`}>
-                <Gauge probability={asked.answer.enough} />
+                <Gauge probability={asked.answer.sufficiency} />
                 {asked.answer.warnings?.map((warning) => <p class="quiet">{warning.detail}</p>)}
               </Panel>
               {may("judge") && <Judging asked={asked} change={change} />}

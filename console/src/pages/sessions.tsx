@@ -201,7 +201,7 @@ function Follow({ id }: { id: string }) {
       </div>
       <div class="stack beside">
         <Panel title="Is it enough?">
-          {session.stop_reason === "not_found" ? <p>Not found here: nothing that was read seems to have the answer.</p> : <Gauge probability={session.enough} />}
+          {session.stop_reason === "not_found" ? <p>Not found here: nothing that was read seems to have the answer.</p> : <Gauge probability={session.sufficiency} />}
         </Panel>
         <Panel title="Cost">
           <Cost session={session} />
@@ -237,7 +237,7 @@ function RoundRow({ round }: { round: Round }) {
         <p class="quiet figure">
           {counted(round.curated.kept ?? 0, "sentence")} kept
           {round.covered !== null && `, ${percent(round.covered)} of the question covered`}
-          {round.enough !== null && `, enough with ${percent(round.enough)}`}
+          {round.sufficiency !== null && `, enough with ${percent(round.sufficiency)}`}
         </p>
         {round.warnings.map((warning) => (
           <p key={warning.type} class="quiet">

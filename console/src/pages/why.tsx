@@ -118,12 +118,12 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
           )}
         </div>
       </div>
-      {trace.enough && Object.keys(trace.enough.features).length > 0 && (
-        <Panel title="Why it is enough, or not" note={`probability ${percent(trace.enough.probability)}; the sum of these is its log odds`}>
+      {trace.sufficiency && Object.keys(trace.sufficiency.features).length > 0 && (
+        <Panel title="Why it is enough, or not" note={`probability ${percent(trace.sufficiency.probability)}; the sum of these is its log odds`}>
           <div class="stack">
-            <Factors features={trace.enough.features} />
-            {trace.enough.vouched > 0 && <p>Verdicts on nearby past questions vouch for {percent(trace.enough.vouched)}.</p>}
-            <Causes causes={(trace.enough.influences ?? []).map(ofEnough)} cut={trace.enough.influences_cut ?? false} nothing="No verdict moved this probability." />
+            <Factors features={trace.sufficiency.features} />
+            {trace.sufficiency.vouched > 0 && <p>Verdicts on nearby past questions vouch for {percent(trace.sufficiency.vouched)}.</p>}
+            <Causes causes={(trace.sufficiency.influences ?? []).map(ofEnough)} cut={trace.sufficiency.influences_cut ?? false} nothing="No verdict moved this probability." />
           </div>
         </Panel>
       )}

@@ -18,7 +18,7 @@ def read(*told: tuple[int, BindingSentence]) -> list[ReadSentence]:
     return [ReadSentence(key, one, content_words(f"{one.title or ''} {one.text}")) for key, one in told]
 
 
-def answerable(question: str, *names: str, enough: float | None = 0.9) -> bool:
+def answerable(question: str, *names: str, sufficiency: float | None = 0.9) -> bool:
     sentences = read((1, READ[0]), (1, READ[1]), (2, READ[2]))
     weights = dict.fromkeys(content_words(question), 1.0)
     return has_answer(question, triples(question, names), names, sentences, weights, enough)
@@ -26,7 +26,7 @@ def answerable(question: str, *names: str, enough: float | None = 0.9) -> bool:
 
 def test_a_name_that_nothing_contains_is_not_found() -> None:
     assert missing_names("Who directed Casablanca?", ["Casablanca"], ["Edmund Hillary"]) == ["Casablanca"]
-    assert not answerable("Who directed Casablanca?", "Casablanca", enough=0.99)
+    assert not answerable("Who directed Casablanca?", "Casablanca", sufficiency=0.99)
     assert missing_names("Who won two Nobel Prizes?", ["Nobel Prizes"], ["a Nobel Prize"]) == []
 
 
@@ -52,11 +52,11 @@ def test_a_relation_is_stated_by_a_sentence_about_its_subject(question: str, sta
 
 def test_where_all_is_named_the_share_that_was_read_and_enough_decide() -> None:
     question = "Who led the expedition up Everest in 1953?"  # 4 words; led by John Hunt, in one sentence
-    assert answerable(question, "Everest", enough=0.4)
-    assert answerable(question, "Everest", enough=None)
+    assert answerable(question, "Everest", sufficiency=0.4)
+    assert answerable(question, "Everest", sufficiency=None)
     other = "Which beekeeper of the expedition wrote letters about glaciers, huts, dogs and boots?"
-    assert not answerable(other, enough=0.4)
-    assert answerable(other, enough=0.9)
+    assert not answerable(other, sufficiency=0.4)
+    assert answerable(other, sufficiency=0.9)
     assert not has_answer(other, [], [], [], dict.fromkeys(content_words(other), 1.0), None)
 
 

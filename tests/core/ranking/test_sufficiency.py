@@ -306,7 +306,7 @@ class TestFit:
         tenfold = np.tile(large[0], (10, 1)), np.tile(large[1], 10)
         assert_allclose(fit([small, tenfold], 0.03, 60.0).mean, fit([small, large], 0.03, 60.0).mean, rtol=1e-6)
 
-    @pytest.mark.parametrize("enough", [True, False])
+    @pytest.mark.parametrize("sufficiency", [True, False])
     def test_where_all_are_alike_there_is_nothing_to_tell(self, enough: bool) -> None:
         rows, _ = self.corpus(6)
         with pytest.raises(ValueError, match="nothing to tell apart"):

@@ -70,7 +70,7 @@ def test_verdicts_teach_the_weights_of_their_kind_and_keep_it(
 ) -> None:
     ingest(*ARTICLES)
     judge(application, collection)
-    assert state.learned_weights(application, collection, model="enough") is not None
+    assert state.learned_weights(application, collection, model="sufficiency") is not None
     ingest(*PAGES)
     application.kinds.measure(state.collection_id(application, collection))
     ask(application, collection, UNNAMING)

@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.learning_variations import Variation
 
-from engram.cli.evaluate_command import varied
-from engram.evaluation.learning_variations import Variation
 from engram.runtime.container import Application, Servers
 from engram.services.retrieval.answer_trace import Trace
 from engram.services.retrieval.query import Query
@@ -29,7 +29,7 @@ def teach(application: Application, name: str, time_constraint: str | None = Non
 
 def asked(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
     scope = application.access.scope(name)
-    query = Query(text=text, scope=scope, include=frozenset({"trace"}), sufficiency="none")
+    query = Query(text=text, scope=scope, include=frozenset({"trace"}), stop_rule="none")
     served = as_asked(query)
     policy = replace(served.profile.policy, gated=not ungated)
     answer = application.ask.query(query, replace(served, profile=replace(served.profile, policy=policy)))

@@ -174,7 +174,7 @@ def test_what_has_no_entity_and_many_hops_is_explained_too(application: Applicat
     _, trace = asked(application, curie, "in which city was the chemist born?", max_hops=None)
     assert named(trace)
     _, trace = asked(
-        application, curie, "Which river of Poland did Marie Curie discover?", max_hops=3, sufficiency="none"
+        application, curie, "Which river of Poland did Marie Curie discover?", max_hops=3, stop_rule="none"
     )
     assert len(trace.hops) > 1
     assert all(passage.rank_without_memory for passage in shown(trace).values())

@@ -11,7 +11,7 @@ from engram.runtime.container import Application
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
-MODELS: tuple[Model, ...] = ("ranking", "enough")
+MODELS: tuple[Model, ...] = ("ranking", "sufficiency")
 
 
 def support(application: Application, name: str, sentence: int) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from engram_evaluation.commands.evaluate_command import varied
+from engram_evaluation.learning_variations import Variation
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.cli.evaluate_command import varied
 from engram.core.ranking import ranking_weights
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, WeightObservation
-from engram.evaluation.learning_variations import Variation
 from engram.providers.ranking_prior import for_any_kind
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict

@@ -132,7 +132,7 @@ def test_readiness_knows_of_a_disk_that_is_nearly_full(
 
 def test_a_worker_on_this_machine_can_be_asked_after(tmp_path: Path, stream: WakeStream) -> None:
     file = tmp_path / "beat"
-    with pytest.raises(ConfigurationError, match="ENGRAM_WORKER_BEAT_FILE"):
+    with pytest.raises(ConfigurationError, match="ENGRAM_WORKER_HEARTBEAT_FILE"):
         heartbeat.check(None)
     with pytest.raises(UnavailableError, match="not beaten yet"):
         heartbeat.check(file)

@@ -369,6 +369,6 @@ def test_a_second_encoder_of_another_dimension_ends_the_start_with_a_line(
 
     both.models.embedder_also = Narrow()
     with pytest.raises(
-        ConfigurationError, match=r"^ENGRAM_EMBEDDING_ALSO: narrow gives 8-dimensional vectors, but"
+        ConfigurationError, match=r"^ENGRAM_SECONDARY_EMBEDDING_MODEL: narrow gives 8-dimensional vectors, but"
     ):
         both.warm_up()

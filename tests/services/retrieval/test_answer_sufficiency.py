@@ -36,7 +36,7 @@ def believing(application: Application) -> Believing:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         enough = Prior(weights, np.eye(len(weights)))
-        prior = for_any_kind(replace(application.priors.general, enough=enough, enough_name="even"))
+        prior = for_any_kind(replace(application.priors.general, sufficiency=enough, sufficiency_name="even"))
         return RetrieveService(
             application.database,
             application.planner,
@@ -59,7 +59,7 @@ class TestChain:
 
     def seen(self, application: Application, name: str, question: str) -> dict[str, float]:
         query = Query(text=question, scope=application.access.scope(name), memory="off")
-        told = application.retrieve.find(application.retrieve.plan(query)).ranking.enough
+        told = application.retrieve.find(application.retrieve.plan(query)).ranking.sufficiency
         assert told is not None
         return dict(zip(sufficiency.FEATURES, told.features.tolist(), strict=True))
 
@@ -83,28 +83,28 @@ class TestLearned:
     def test_hops_end_once_the_answer_is_likely_enough(
         self, application: Application, curie: str, believing: Believing
     ) -> None:
-        stopped = found(believing(0.9), application, curie, sufficiency="learned")
-        one = found(believing(0.9), application, curie, sufficiency="none", max_hops=1)
+        stopped = found(believing(0.9), application, curie, stop_rule="learned")
+        one = found(believing(0.9), application, curie, stop_rule="none", max_hops=1)
         assert stopped.walk.stop_reason == "sufficient"
         assert len(stopped.walk.hops) == 1
         assert stopped.shown == one.shown
-        assert stopped.ranking.enough is not None
-        assert stopped.ranking.enough.probability == pytest.approx(0.9)
+        assert stopped.ranking.sufficiency is not None
+        assert stopped.ranking.sufficiency.probability == pytest.approx(0.9)
 
     def test_hops_go_on_while_it_is_not(self, application: Application, curie: str, believing: Believing) -> None:
-        going = found(believing(0.7), application, curie, sufficiency="learned")
-        never = found(believing(0.7), application, curie, sufficiency="none")
+        going = found(believing(0.7), application, curie, stop_rule="learned")
+        never = found(believing(0.7), application, curie, stop_rule="none")
         assert len(going.walk.hops) == len(never.walk.hops) > 1
         assert going.walk.stop_reason == never.walk.stop_reason
         assert going.shown == never.shown
 
     def test_an_episode_says_so(self, http: TestClient, curie: str) -> None:
-        body = {"query": CHAIN, "collection": curie, "sufficiency": "learned"}
+        body = {"query": CHAIN, "collection": curie, "stop_rule": "learned"}
         answer = http.post("/query", json=body).raise_for_status().json()
         again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
-        assert (answer["sufficiency"], again["sufficiency"]) == ("learned", "learned")
-        assert again["enough"] == answer["enough"]
-        assert 0 <= answer["enough"] <= 1
+        assert (answer["stop_rule"], again["stop_rule"]) == ("learned", "learned")
+        assert again["sufficiency"] == answer["sufficiency"]
+        assert 0 <= answer["sufficiency"] <= 1
         assert not answer["insufficient"]
 
 
@@ -152,19 +152,19 @@ class TestPublished:
         self, application: Application, curie: str, classifying: Callable[..., RetrieveService], profile: str
     ) -> None:
         yes, no = classifying(1.0, 0.0, 0.0), classifying(-1.0, 0.0, 0.0)
-        stopped = found(yes, application, curie, sufficiency="published", profile=profile)
-        one = found(yes, application, curie, sufficiency="none", max_hops=1, profile=profile)
+        stopped = found(yes, application, curie, stop_rule="published", profile=profile)
+        one = found(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
         assert (stopped.walk.stop_reason, len(stopped.walk.hops)) == ("sufficient", 1)
         assert stopped.shown == one.shown
-        going = found(no, application, curie, sufficiency="published", profile=profile)
-        whole = found(no, application, curie, sufficiency="none", profile=profile)
+        going = found(no, application, curie, stop_rule="published", profile=profile)
+        whole = found(no, application, curie, stop_rule="none", profile=profile)
         assert len(going.walk.hops) == len(whole.walk.hops) > 1
         assert (going.walk.stop_reason, going.shown) == (whole.walk.stop_reason, whole.shown)
 
     def test_it_goes_by_all_that_is_selected_so_far(
         self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
     ) -> None:
-        walk = found(classifying(-9.0, 0.0, 0.0), application, curie, sufficiency="published").walk
+        walk = found(classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published").walk
         assert walk.stop_reason == "max_hops"
         assert walk.hops[-1].published is None  # after the last one that there may be nobody is asked
         question, texts = application.embedder.embed([CHAIN])[0], []
@@ -180,16 +180,16 @@ class TestPublished:
         self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
     ) -> None:
         reader = Reader(application, 0.2, 0.9)
-        walk = found(classifying(-5.0, 0.0, 10.0, by=reader), application, curie, sufficiency="published").walk
+        walk = found(classifying(-5.0, 0.0, 10.0, by=reader), application, curie, stop_rule="published").walk
         assert (walk.stop_reason, len(walk.hops)) == ("sufficient", 2)
         assert reader.read == [replace(walk, hops=walk.hops[:1]).texts, walk.texts]
         assert reader.held == [0, 0]
 
     def test_an_episode_says_what_it_went_by(self, http: TestClient, curie: str) -> None:
-        body = {"query": CHAIN, "collection": curie, "sufficiency": "published", "include": ["trace"]}
+        body = {"query": CHAIN, "collection": curie, "stop_rule": "published", "include": ["trace"]}
         answer = http.post("/query", json=body).raise_for_status().json()
         again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
-        assert (answer["sufficiency"], again["sufficiency"]) == ("published", "published")
+        assert (answer["stop_rule"], again["stop_rule"]) == ("published", "published")
         told = answer["trace"]["hops"][0]["published"]
         assert set(told) == {"entities", "relevance", "probability"}
         assert again["trace"]["hops"][0]["published"] == told
@@ -198,7 +198,7 @@ class TestPublished:
     def test_by_cosines_it_costs_no_statement(self, http: TestClient, curie: str) -> None:
         counts = []
         for rule in ("published", "none"):
-            body = {"query": CHAIN, "collection": curie, "sufficiency": rule}
+            body = {"query": CHAIN, "collection": curie, "stop_rule": rule}
             with watched() as sent:
                 answer = http.post("/query", json=body | ({"max_hops": counts[0][0]} if counts else {})).json()
             counts.append((answer["hops"], len(sent.connections), sent.statements))
@@ -222,13 +222,13 @@ class TestWithheld:
         answer = http.post("/query", json=body).raise_for_status().json()
         assert answer["passages"] == []
         assert answer["insufficient"] is True
-        assert 0 < answer["enough"] < 1
-        assert answer["trace"]["enough"]["probability"] == answer["enough"]
+        assert 0 < answer["sufficiency"] < 1
+        assert answer["trace"]["sufficiency"]["probability"] == answer["sufficiency"]
         again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
         assert again["insufficient"] is True
         (kept,) = state.rows(application, curie, "episode")
         assert (kept["activated"], kept["shown"]) == ([], [])
-        assert (kept["ranked"], kept["features"], kept["enough"]) == (None, None, None)
+        assert (kept["ranked"], kept["features"], kept["sufficiency"]) == (None, None, None)
 
     def test_a_verdict_may_still_name_what_there_is(self, application: Application, curie: str) -> None:
         query = Query(text=CHAIN, scope=application.access.scope(curie), min_sufficiency=1.0)
@@ -237,7 +237,7 @@ class TestWithheld:
         receipt = state.judge(application, curie, answer.query_id, missed=missed, wait=True)
         assert receipt.event.status == "applied"
         assert [row["target"] for row in state.rows(application, curie, "memory_audit")] == [1, 1]
-        assert state.learned_weights(application, curie, model="enough") is None
+        assert state.learned_weights(application, curie, model="sufficiency") is None
 
     @pytest.mark.parametrize("least", [-0.1, 1.1, "high", True])
     def test_it_is_a_probability(self, http: TestClient, curie: str, least: object) -> None:
@@ -245,7 +245,7 @@ class TestWithheld:
         assert answer.status_code == 422
 
 
-@pytest.mark.parametrize("asked", [{"sufficiency": "learned"}, {"min_sufficiency": 0.5}])
+@pytest.mark.parametrize("asked", [{"stop_rule": "learned"}, {"min_sufficiency": 0.5}])
 @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}])
 def test_where_it_is_not_told_nothing_goes_by_it(
     application: Application, curie: str, asked: dict[str, Any], arm: dict[str, Any]
@@ -262,6 +262,6 @@ def test_it_is_asked_of_no_experiment_with_an_arm_that_does_not_tell(
     http.patch(f"/collections/{curie}", json={"experiment": {"arms": arms}}).raise_for_status()
     body = {"query": CHAIN, "collection": curie}
     assert http.post("/query", json=body).raise_for_status().json()["arm"] == "theirs"
-    for asked in ({"sufficiency": "learned"}, {"min_sufficiency": 0.0}):
+    for asked in ({"stop_rule": "learned"}, {"min_sufficiency": 0.0}):
         answer = http.post("/query", json=body | asked).raise_for_status().json()
         assert (answer["arm"], answer["profile"]) == (None, "default")

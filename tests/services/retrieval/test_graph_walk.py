@@ -30,7 +30,7 @@ def planned(application: Application, curie: str) -> Planned:
             Query(
                 text=CHAIN,
                 scope=application.access.scope(curie),
-                **{"sufficiency": "none", "time_constraint": "in 1867"} | more,
+                **{"stop_rule": "none", "time_constraint": "in 1867"} | more,
             )
         )
 

@@ -17,7 +17,7 @@ def hops(application: Application, collection: str, text: str, profile: ProfileN
         scope=application.access.scope(collection),
         profile=profile,
         memory="off",
-        sufficiency="none",
+        stop_rule="none",
         include=frozenset({"trace"}),
     )
     trace = application.ask.query(query).trace
@@ -52,7 +52,7 @@ class TestVisitedEntities:
     ) -> None:
         ingest({"id": "a", "text": "Ada Lovelace wrote. Ada Lovelace read."})
         query = Query(
-            text="What did Ada Lovelace write?", scope=application.access.scope(collection), sufficiency="none"
+            text="What did Ada Lovelace write?", scope=application.access.scope(collection), stop_rule="none"
         )
         answer = application.ask.query(query)
 

@@ -113,7 +113,7 @@ class TestStrategies:
         with statements() as sent:
             ask(application, curie, strategy)
         answer = ask(application, curie, strategy, include=frozenset({"trace", "entities"}))
-        assert (answer.hops, answer.stop_reason, answer.sufficiency) == (0, "no_hops", "none")
+        assert (answer.hops, answer.stop_reason, answer.stop_rule) == (0, "no_hops", "none")
         assert (answer.strategy, answer.expanded, answer.entities) == (strategy, False, [])
         assert answer.trace is not None
         assert (answer.trace.hops, answer.trace.recalled, answer.trace.entities) == ([], [], [])
@@ -156,7 +156,7 @@ class TestStrategies:
         assert ranked(answer) == ranked(ask(application, curie, strategy))
         assert episode_row(application, curie, answer)["profile"] == profile
 
-    @pytest.mark.parametrize("bound", [{"max_hops": 1}, {"sufficiency": "none"}, {"sufficiency": "llm"}])
+    @pytest.mark.parametrize("bound", [{"max_hops": 1}, {"stop_rule": "none"}, {"stop_rule": "llm"}])
     @pytest.mark.parametrize("strategy", PLAIN)
     def test_hops_that_are_not_made_cannot_be_bounded(
         self, application: Application, curie: str, strategy: Strategy, bound: dict[str, Any]

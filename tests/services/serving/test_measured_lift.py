@@ -151,7 +151,7 @@ def test_passages_that_helped_as_a_whole_are_evidence(application: Application, 
 
 
 def test_a_generation_score_counts_from_the_threshold_on(application: Application, curie: str) -> None:
-    threshold = application.settings.key_generation_threshold
+    threshold = application.settings.passage_key_generation_threshold
     for score in (threshold - 0.01, threshold, threshold + 0.01):
         judged(application, curie, asked(application, curie, None), partial=True, generation_score=score)
     judged(application, curie, asked(application, curie, None), partial=True)

@@ -79,7 +79,7 @@ def test_of_a_failing_model_what_was_retrieved_is_left(reason: str, modelled: Mo
 
 
 def test_without_an_endpoint_only_what_needs_one_is_refused(http: TestClient, curie: str) -> None:
-    bodies = {"/answer": {"query": QUESTION}, "/query": {"query": QUESTION, "sufficiency": "llm"}}
+    bodies = {"/answer": {"query": QUESTION}, "/query": {"query": QUESTION, "stop_rule": "llm"}}
     for path, body in bodies.items():
         response = http.post(path, json=body | {"collection": curie})
         assert response.status_code == 503
@@ -90,7 +90,7 @@ def test_without_an_endpoint_only_what_needs_one_is_refused(http: TestClient, cu
 
 def test_the_model_decides_when_to_stop(modelled: Modelled, curie: str) -> None:
     """With 'llm' it is asked after each hop; when it says yes, no further hop is made."""
-    body = {"collection": curie, "query": CHAIN, "sufficiency": "llm", "max_hops": 3}
+    body = {"collection": curie, "query": CHAIN, "stop_rule": "llm", "max_hops": 3}
 
     def answering(verdicts: list[bool]) -> dict[str, Any]:
         left = iter(verdicts)
@@ -100,7 +100,7 @@ def test_the_model_decides_when_to_stop(modelled: Modelled, curie: str) -> None:
         return answer
 
     first = answering([True])
-    assert (first["hops"], first["stop_reason"], first["sufficiency"]) == (1, "sufficient", "llm")
+    assert (first["hops"], first["stop_reason"], first["stop_rule"]) == (1, "sufficient", "llm")
     second = answering([False, True])
     assert (second["hops"], second["stop_reason"]) == (2, "sufficient")
     assert set(modelled.held) == {0}
@@ -110,15 +110,15 @@ def test_a_model_that_fails_while_deciding_does_not_stop_the_walk(modelled: Mode
     """It goes on as if nobody had been asked, and nobody is asked again."""
     client = modelled(lambda _: "yes")
     body = {"collection": curie, "query": CHAIN}
-    answer = client.post("/query", json=body | {"sufficiency": "llm"}).json()
+    answer = client.post("/query", json=body | {"stop_rule": "llm"}).json()
     asked = len(modelled.server.requests)
-    alone = client.post("/query", json=body | {"sufficiency": "none"}).json()
+    alone = client.post("/query", json=body | {"stop_rule": "none"}).json()
     assert [warning["type"] for warning in answer["warnings"]] == ["sufficiency-not-judged"]
-    assert (answer["sufficiency"], alone["warnings"]) == ("none", [])
+    assert (answer["stop_rule"], alone["warnings"]) == ("none", [])
     for told in ("hops", "stop_reason", "passages"):
         assert answer[told] == alone[told]
     assert asked == len(modelled.server.requests) == 2  # once, and once more as it made no sense
-    compared = client.post("/query/compare", json=body | {"sufficiency": "llm"}).json()
+    compared = client.post("/query/compare", json=body | {"stop_rule": "llm"}).json()
     assert [len(compared[side]["warnings"]) for side in "ab"] == [1, 1]
 
 

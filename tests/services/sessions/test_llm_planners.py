@@ -219,5 +219,5 @@ def test_auto_takes_the_planner_that_the_first_round_calls_for(asking: Asking) -
     session = asking(Model(answerable=dict(STEPS[2]), **SOCRATIC), "auto", threshold=1.0)
     assert session.rounds[0].action == "ask"
     assert session.stored.plan_state.get("planner") in {"pool", "socratic"}
-    near = session.rounds[0].enough is not None and session.rounds[0].enough >= 0.6
+    near = session.rounds[0].sufficiency is not None and session.rounds[0].sufficiency >= 0.6
     assert session.stored.plan_state["planner"] == ("pool" if near else "socratic")

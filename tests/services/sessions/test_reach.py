@@ -42,7 +42,7 @@ def test_it_moves_the_ranking_weights_and_the_sense_of_enough(
     assert {("ranking", own), ("round", own)} <= moved
     assert {event for model, event in moved if model == "round"} == {own}
     # Only the own question was asked for all of the evidence; of a sub-question nobody says that it was enough.
-    assert {event for model, event in moved if model == "enough"} == {own}
+    assert {event for model, event in moved if model == "sufficiency"} == {own}
     undo.assert_verified(application, collection)
     for event in (own, *parts):
         application.revoke.revoke(scope, event)
@@ -165,13 +165,15 @@ def test_what_the_caller_brought_teaches_nothing_of_rounds(application: Applicat
 
 
 def test_rounds_end_once_what_was_taught_says_so(application: Application, curie: str) -> None:
-    """Under the rule "enough" a later round is told by the pool."""
+    """Under the rule "sufficiency" a later round is told by the pool."""
     scope = application.access.scope(curie)
     steps = {"arm": {"memory": "off", "profile": "default", "strategy": "graph"}}
     told = application.sessions.state(scope, ended(application, scope, stop="rounds", **steps))
     first, second, *_ = suffices(told)
     least = second["probability"] - 1e-6
-    assert (told.rounds[0].enough or 0.0) < least
-    ends = application.sessions.state(scope, ended(application, scope, stop="enough", threshold=least, **steps))
-    assert (ends.stop_reason, len(ends.rounds)) == ("enough", 2)
+    assert (told.rounds[0].sufficiency or 0.0) < least
+    ends = application.sessions.state(
+        scope, ended(application, scope, stop="sufficiency", threshold=least, **steps)
+    )
+    assert (ends.stop_reason, len(ends.rounds)) == ("sufficiency", 2)
     assert suffices(ends) == [first, second]

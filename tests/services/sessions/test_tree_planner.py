@@ -7,14 +7,14 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
+from engram_evaluation.harness import open_harness
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.oracle_server import ChatServer, Messages
 
 from engram.context.errors import InvalidRequestError
 from engram.core.planning import tree_search
 from engram.core.planning.session import Budget
 from engram.core.planning.tree_search import Rollout, SearchLimits, TreeStep, settle
-from engram.evaluation.harness import open_harness
-from engram.evaluation.oracle_endpoint import Oracle
-from engram.evaluation.oracle_server import ChatServer, Messages
 from engram.runtime.container import Application, Servers
 from engram.services.auth.scope import Scope
 from engram.services.sessions import auto_planner

@@ -69,10 +69,10 @@ def test_terms_are_added_up_to_the_last_bit_and_kept(
 def test_each_prior_has_sums_of_its_own(application: Application, curie: str, events: list[int]) -> None:
     add(application, curie, term(events[0], 0))
     add(application, curie, term(events[1], 1), believed=PriorIdentity("ranking", "other"))
-    add(application, curie, term(events[0], 2), believed=PriorIdentity("enough", "one"))
+    add(application, curie, term(events[0], 2), believed=PriorIdentity("sufficiency", "one"))
 
     beliefs: list[PriorIdentity] = []
-    for model, name, seed in (("ranking", "one", 0), ("ranking", "other", 1), ("enough", "one", 2)):
+    for model, name, seed in (("ranking", "one", 0), ("ranking", "other", 1), ("sufficiency", "one", 2)):
         beliefs.append(PriorIdentity(model, name))  # type: ignore[arg-type]
         learned = state.learned_weights(application, curie, name, model)  # type: ignore[arg-type]
         assert learned is not None

@@ -97,7 +97,7 @@ def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Ask
     summary="Revoke an access key",
 )
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
-    """Have the key count no more. Each process notices within ENGRAM_ACCESS_REMEMBER_SECONDS."""
+    """Have the key count no more. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS."""
     return AccessKeyOut.from_service(app.access_keys.revoke(asker, key_id))
 
 

@@ -20,7 +20,7 @@ from engram.api.schemas import (
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.graph_walk import StopReason
-from engram.services.retrieval.query import Memory, Query, Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
 
 Channel = Literal["task", "time"]
 COMPARE_EXAMPLES: list[JsonValue] = [
@@ -123,7 +123,7 @@ class CompareIn(Model):
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="As of POST /query: only where both arms have strategy 'graph'."
     )
-    sufficiency: Sufficiency | None = Field(
+    stop_rule: HopStopRule | None = Field(
         default=None, description="As of POST /query: only where both arms have strategy 'graph'."
     )
     a: ArmIn = Field(default_factory=lambda: ArmIn(memory="off"), description="Absent: without memory.")
@@ -143,7 +143,7 @@ class CompareIn(Model):
             scope=scope,
             top_k=self.top_k,
             max_hops=self.max_hops,
-            sufficiency=self.sufficiency,
+            stop_rule=self.stop_rule,
             memory=arm.memory,
             profile=arm.profile,
             strategy=arm.strategy,

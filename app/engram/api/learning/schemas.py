@@ -75,7 +75,7 @@ class FeedbackIn(Model):
         default=None,
         description=(
             "Whether the evidence was found. True validates the expansions; false leaves them to generation; null: "
-            "Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded "
+            "Engram looks whether a supported passage is among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K for the expanded "
             "question."
         ),
     )
@@ -92,7 +92,7 @@ class FeedbackIn(Model):
         le=1,
         strict=True,
         description=(
-            "How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on "
+            "How good the answer was, where `generation_success` is null: from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on "
             "it was right."
         ),
     )

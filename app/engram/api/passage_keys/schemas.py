@@ -92,7 +92,7 @@ class GenerationOut(BaseModel):
     reason: str = Field(
         description=(
             "saturated: several batches of verdicts in a row brought nothing better; pending: "
-            "ENGRAM_KEY_MOST_WAITING verdicts waited; requested: by POST /collections/{name}/evolve."
+            "ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve."
         )
     )
     rules: dict[str, Any] = Field(description="The constants its keys were composed with.")

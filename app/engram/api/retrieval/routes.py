@@ -97,7 +97,7 @@ def _answer(app: ApiServices, asker: Principal, need: str, query: QueryIn) -> Qu
 
 
 def _answered(app: ApiServices, sent: PostedBody[QueryIn]) -> QueryOut:
-    if sent.body.sufficiency == "llm":
+    if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
 
@@ -110,7 +110,7 @@ async def _in_turn(
     def written() -> Response:  # where it was made: on the event loop all others would wait for it
         return Response(answer().model_dump_json(by_alias=True), media_type="application/json")
 
-    asks_model = app.settings.llm_time_extraction or any(query.sufficiency == "llm" for query in queries)
+    asks_model = app.settings.llm_time_extraction or any(query.stop_rule == "llm" for query in queries)
     return await (run_in_threadpool(written) if asks_model else answering.do(written))
 
 

@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, Strict
 from engram.api.problems import Problem
 from engram.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
 from engram.api.retrieval.trace_schemas import (
-    EnoughInfluenceOut,
     FeatureTraceOut,
     PassageTraceOut,
     SentenceInfluenceOut,
+    SufficiencyInfluenceOut,
 )
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
@@ -28,7 +28,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.graph_walk import StopReason
-from engram.services.retrieval.query import Include, Memory, Query, Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Include, Memory, Query, Strategy
 
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 QUERY_EXAMPLES: list[JsonValue] = [
@@ -104,7 +104,7 @@ class QueryIn(Model):
             "strategies only keep it for verdicts."
         ),
     )
-    sufficiency: Sufficiency | None = Field(
+    stop_rule: HopStopRule | None = Field(
         default=None,
         description=(
             "What may end the hops early. 'coverage': the evidence names every content word of the question, "
@@ -153,7 +153,7 @@ class QueryIn(Model):
             memory=self.arm.memory,
             profile=self.arm.profile,
             strategy=self.arm.strategy,
-            sufficiency=self.sufficiency,
+            stop_rule=self.stop_rule,
             min_sufficiency=self.min_sufficiency,
             metadata=self.filter,
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
@@ -287,7 +287,7 @@ class HopOut(AnswerModel):
     )
 
 
-class EnoughOut(AnswerModel):
+class SufficiencyOut(AnswerModel):
     """Why the answer is believed to be enough with its probability."""
 
     probability: float = Field(description="The higher one of model and vouched.")
@@ -299,7 +299,7 @@ class EnoughOut(AnswerModel):
         description="By name (docs/sufficiency.md). None where nothing was found."
     )
     events: int = Field(description="Verdicts in the weights.")
-    influences: list[EnoughInfluenceOut] = Field(
+    influences: list[SufficiencyInfluenceOut] = Field(
         default_factory=list,
         description="At most 10 of them, the strongest first; where the query asked for a trace.",
     )
@@ -317,7 +317,7 @@ class TraceOut(AnswerModel):
         default=None,
         description="What memory did to each returned passage; null where the query did not ask for a trace.",
     )
-    enough: EnoughOut | None = Field(
+    sufficiency: SufficiencyOut | None = Field(
         default=None, description="Null with profile 'paper', and with strategies other than 'graph'."
     )
     collapsed: int | None = Field(
@@ -345,7 +345,7 @@ class QueryOut(AnswerModel):
     profile: ProfileName
     strategy: Strategy = "graph"
     expanded: bool = Field(default=False, description="Whether the question came with expansions.")
-    sufficiency: Sufficiency
+    stop_rule: HopStopRule
     hops: int
     stop_reason: StopReason
     passages: list[PassageHit]
@@ -356,7 +356,7 @@ class QueryOut(AnswerModel):
     shadow: bool = Field(
         default=False, description="Whether memory was off because the collection serves in shadow."
     )
-    enough: float | None = Field(
+    sufficiency: float | None = Field(
         default=None,
         ge=0,
         le=1,

@@ -38,7 +38,7 @@ class PassageInfluenceOut(CauseOut):
     weights: float = Field(description="By the ranking weights.")
 
 
-class EnoughInfluenceOut(CauseOut):
+class SufficiencyInfluenceOut(CauseOut):
     """What one verdict did to the model's probability that the answer is enough."""
 
     probability: float = Field(description="As it is, less what it were without the verdict.")

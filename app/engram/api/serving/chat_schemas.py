@@ -110,7 +110,7 @@ class ChatGrounds(BaseModel):
         description="As it was asked of the collection, where earlier messages had a say restated."
     )
     sufficient: bool
-    enough: float | None
+    sufficiency: float | None
     citations: list[CitationOut]
     warnings: list[WarningOut]
 
@@ -137,7 +137,7 @@ class ChatOut(BaseModel):
                 query_id=str(retrieval.query_id),
                 question=retrieval.query,
                 sufficient=answer.sufficient,
-                enough=retrieval.enough,
+                sufficiency=retrieval.sufficiency,
                 citations=[CitationOut.model_validate(citation) for citation in answer.citations],
                 warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
             ),

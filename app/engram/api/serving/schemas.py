@@ -143,7 +143,7 @@ class ArmLiftOut(BaseModel):
     )
     reciprocal_rank: FigureOut = Field(description="Of the first of these passages; 0 if none was in the answer.")
     generation_success: FigureOut = Field(
-        description="The verdict's word, else whether its score reaches ENGRAM_KEY_GENERATION_THRESHOLD."
+        description="The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD."
     )
     hops: FigureOut = Field(description="Of all queries, judged or not.")
     median_total_ms: float | None = Field(description="Of all queries.")

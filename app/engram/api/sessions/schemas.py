@@ -69,7 +69,7 @@ class StopIn(Model):
     rule: StopRule = Field(
         default="planner",
         description=(
-            "'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the "
+            "'planner': what its planner goes by, or that the evidence is enough. 'sufficiency': that alone, by the "
             "learned probability. 'covered': the pool names every content word of the question. 'published': "
             "RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': "
             "nothing."
@@ -217,7 +217,7 @@ class RoundOut(BaseModel):
     queries: list[str]
     query_ids: list[UUID] = Field(description="Of the queries; each is kept like any other.")
     curated: CuratedOut
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     said: dict[str, Any] = Field(description="What else the planner says of it.")
     cost: CostOut
@@ -244,7 +244,7 @@ class RoundOut(BaseModel):
             queries=details.pop("queries", []),
             query_ids=list(one.episodes),
             curated=CuratedOut(**one.curated),
-            enough=one.enough,
+            sufficiency=one.sufficiency,
             covered=one.covered,
             said=details,
             cost=CostOut(**one.cost),
@@ -307,7 +307,7 @@ class SessionOut(BaseModel):
     evidence: list[EvidenceOut] = Field(description="The pool, in the order in which it came.")
     notes: list[NoteOut] = Field(description="The working memory.")
     rounds: list[RoundOut]
-    enough: float | None = Field(
+    sufficiency: float | None = Field(
         description="Probability that the first five passages hold all the evidence; null where it ended not_found."
     )
     covered: float | None = Field(description="Share of what the question names and asks for that the pool has.")
@@ -335,7 +335,7 @@ class SessionOut(BaseModel):
             evidence=[EvidenceOut.model_validate(one) for one in view.evidence],
             notes=[NoteOut.model_validate(one) for one in view.notes],
             rounds=[RoundOut.from_service(one) for one in view.rounds],
-            enough=stored.enough,
+            sufficiency=stored.sufficiency,
             covered=stored.covered,
             answer=None if stored.conclusion is None else ConclusionOut(**stored.conclusion),
             budget=dict(stored.budget),
@@ -357,7 +357,7 @@ class ListedSessionOut(BaseModel):
     status: Status
     stop_reason: StopReason | None
     rounds: int
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     cost: CostOut
     created_at: datetime

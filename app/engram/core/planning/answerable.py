@@ -68,7 +68,7 @@ def has_answer(
     names: Sequence[str],
     read: Sequence[ReadSentence],
     weights: Mapping[str, float],
-    enough: float | None,
+    sufficiency: float | None,
 ) -> bool:
     """Whether what was read may hold the answer.
 
@@ -79,16 +79,16 @@ def has_answer(
         names: in the question.
         read: all sentences that were read.
         weights: term of the question -> how rare it is in the corpus, > 0.
-        enough: probability that the best passages hold all evidence, in [0, 1]; None where it is not known.
+        sufficiency: probability that the best passages hold all evidence, in [0, 1]; None where it is not known.
     """
     told = [one.told for one in read]
     if missing_names(question, names, [f"{one.title or ''} {one.text}" for one in told]):
         return False
     if not is_stated(question, triples, names, told):
         return False
-    if enough is None:
+    if sufficiency is None:
         return _share(weights, [one.terms for one in read]) >= LEAST
-    return (question_share(question, triples, read, weights) + enough) / 2 >= LEAST
+    return (question_share(question, triples, read, weights) + sufficiency) / 2 >= LEAST
 
 
 def question_share(

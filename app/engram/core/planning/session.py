@@ -12,12 +12,12 @@ from uuid import UUID
 
 Status = Literal["running", "stopped", "cancelled", "failed"]
 """``stopped`` is the end of all that went well; a round that is asked for has it run again."""
-StopRule = Literal["planner", "enough", "covered", "published", "llm", "rounds"]
+StopRule = Literal["planner", "sufficiency", "covered", "published", "llm", "rounds"]
 """What may stop a session before its budget does; ``planner``: what its planner goes by; ``published``: the
 classifier of RFM-RAG (``core.feedback_stop``); ``rounds``: nothing.
 """
 StopReason = Literal[
-    "enough",
+    "sufficiency",
     "covered",
     "found",
     "answered",
@@ -190,7 +190,7 @@ class Round:
     said: Mapping[str, Any]
     episodes: Sequence[UUID]
     curated: Mapping[str, int]
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     cost: Mapping[str, Any]
     warnings: Sequence[Mapping[str, Any]]
@@ -225,7 +225,7 @@ class SessionSummary:
     stop_reason: StopReason | None
     rounds: int
     cost: Mapping[str, Any]
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     created_at: datetime
     finished_at: datetime | None

@@ -35,7 +35,7 @@ STEP, TOGETHER = 16, 16
 that it takes is handed back and asked for anew each time, which takes as long as the reckoning."""
 
 
-Model = Literal["enough", "ranking", "round"]
+Model = Literal["sufficiency", "ranking", "round"]
 """What there are beliefs of: whether an answer is enough (see ``sufficiency``), how passages are ranked, and
 whether a session's pool is enough after a round (see ``rounds``).
 """

@@ -196,7 +196,7 @@ def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Weight
 
     Args:
         features: of the answer, (k,).
-        enough: y, 1 if the first five held all the evidence, else 0.
+        sufficiency: y, 1 if the first five held all the evidence, else 0.
         prior: over which the parabola is the best.
         noise: R > 0; 1 for a verdict that is taken at its word.
 

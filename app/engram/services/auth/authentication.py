@@ -140,7 +140,7 @@ class Authentication:
                 return
         raise ConfigurationError(
             f"ENGRAM_HOST is {host}, which others can reach, and there is no access key. Make the first one with "
-            "`engram keygen NAME`, or say ENGRAM_ACCESS=keys to start without one, or ENGRAM_ACCESS=open to let "
+            "`engram access create-key NAME`, or say ENGRAM_ACCESS=keys to start without one, or ENGRAM_ACCESS=open to let "
             "everybody in who reaches the port."
         )
 

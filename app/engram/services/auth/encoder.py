@@ -74,7 +74,7 @@ class Encoder:
             return _id(candidates[0])
         raise InvalidRequestError(
             f"This process runs {self._running()}; name one of them to make the vectors of {collection.name!r} by, "
-            "or have it run another beside (ENGRAM_EMBEDDING_ALSO)."
+            "or have it run another beside (ENGRAM_SECONDARY_EMBEDDING_MODEL)."
         )
 
     def _of(self, encoder: EncoderId, purpose: str) -> Embedder:
@@ -83,7 +83,7 @@ class Encoder:
             raise EmbeddingSpaceMismatchError(
                 f"{purpose}, but this process runs {self._running()}. "
                 "Run the first for it (ENGRAM_EMBEDDING_MODEL, "
-                "ENGRAM_EMBEDDING_ALSO), or ingest its passages into a new collection."
+                "ENGRAM_SECONDARY_EMBEDDING_MODEL), or ingest its passages into a new collection."
             )
         return embedder
 

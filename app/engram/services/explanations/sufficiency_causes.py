@@ -12,30 +12,30 @@ from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Floats
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.explanations.counterfactual_states import Weights
-from engram.services.retrieval.answer_trace import EnoughInfluence, EnoughTrace
+from engram.services.retrieval.answer_trace import SufficiencyInfluence, SufficiencyTrace
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.database import Reader
 from engram.storage.explanations import influence_rows as log
 
 
 def with_causes(
-    reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, trace: EnoughTrace, most: int
-) -> EnoughTrace:
+    reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, trace: SufficiencyTrace, most: int
+) -> SufficiencyTrace:
     """The trace with the ``most`` verdicts that moved the model's probability most.
 
     Args:
         reader: the snapshot that the query was answered from.
     """
-    enough = retrieved.ranking.enough
+    enough = retrieved.ranking.sufficiency
     if enough is None or not enough.events or not len(enough.features):
         return trace
     target = retrieved.plan.focus.collection.id
-    weights = Weights(reader, target, prior.of_enough, prior.enough)
+    weights = Weights(reader, target, prior.of_sufficiency, prior.sufficiency)
     moved, cut = moved_by(weights, enough.features, most)
     causes = log.causes(reader, target, sorted(moved))
     return replace(
         trace,
-        influences=[EnoughInfluence(**asdict(causes[event]), probability=by) for event, by in moved.items()],
+        influences=[SufficiencyInfluence(**asdict(causes[event]), probability=by) for event, by in moved.items()],
         influences_cut=cut,
     )
 

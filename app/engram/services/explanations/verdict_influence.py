@@ -86,7 +86,9 @@ class Influences:
                 _hop(hop, effects, causes, versions.cut) for hop, effects in zip(trace.hops, selected, strict=True)
             ],
             passages=_passages(retrieved, plain, versions, ranked, keys.traces(causes), causes),
-            enough=None if trace.enough is None else with_causes(reader, retrieved, prior, trace.enough, SHOWN),
+            sufficiency=None
+            if trace.sufficiency is None
+            else with_causes(reader, retrieved, prior, trace.sufficiency, SHOWN),
         )
 
 

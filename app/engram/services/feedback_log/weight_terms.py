@@ -23,7 +23,7 @@ class JudgedVerdict(Protocol):
     @property
     def features(self) -> NDArray[np.float32] | None: ...
     @property
-    def enough(self) -> NDArray[np.float32] | None: ...
+    def sufficiency(self) -> NDArray[np.float32] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def observed(
             compared = [_compared(prior, one) for one in statements]
             observations = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
             return [None if one is None else next(observations) for one in compared]
-        case "enough":
+        case "sufficiency":
             return [_of_answer(prior, one) for one in statements]
 
 
@@ -96,11 +96,11 @@ def _compared(prior: Prior, statement: JudgedStatement) -> CandidateComparison |
 def _of_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
     """What the verdict says of whether the answer was enough."""
     judged = statement.judged
-    if not judged.ranked or judged.enough is None or len(judged.enough) != len(prior.mean):
+    if not judged.ranked or judged.sufficiency is None or len(judged.sufficiency) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
     outcome = sufficiency.told(
         judged.verdict, statement.named, judged.ranked[: sufficiency.FIRST], known=statement.known
     )
     if outcome is None:
         return None
-    return sufficiency.observe(judged.enough.astype(np.float64), outcome, prior, statement.noise)
+    return sufficiency.observe(judged.sufficiency.astype(np.float64), outcome, prior, statement.noise)

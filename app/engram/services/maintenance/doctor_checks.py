@@ -229,11 +229,15 @@ class DoctorService:
             )
         late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0)
         if late > LATE_SECONDS:
-            yield CheckResult("backlog", "wrong", f"the oldest waits for {late:.0f} s", "more workers; engram jobs")
+            yield CheckResult(
+                "backlog", "wrong", f"the oldest waits for {late:.0f} s", "more workers; engram job list"
+            )
         else:
             yield CheckResult("backlog", "ok", f"{counts.pending} verdicts wait")
         if counts.parked:
-            yield CheckResult("parked", "warning", f"{counts.parked} verdicts", "engram parked, engram retry")
+            yield CheckResult(
+                "parked", "warning", f"{counts.parked} verdicts", "engram parked list, engram parked retry"
+            )
 
     def _indexes(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:

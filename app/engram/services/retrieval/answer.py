@@ -9,7 +9,7 @@ from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.answer_trace import EntityAnswer, Trace
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason, Walk
-from engram.services.retrieval.query import Memory, Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Memory, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ class Answer:
     profile: ProfileName
     strategy: Strategy
     expanded: bool
-    sufficiency: Sufficiency
+    stop_rule: HopStopRule
     hops: int
     stop_reason: StopReason
     passages: list[PassageAnswer]
     timings: Timings
     arm: str | None = None
     shadow: bool = False
-    enough: float | None = None
+    sufficiency: float | None = None
     insufficient: bool = False
     entities: list[EntityAnswer] | None = None
     trace: Trace | None = None

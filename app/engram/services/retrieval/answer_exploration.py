@@ -82,7 +82,7 @@ def explore(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Explore
     """
     exploring, focus = plan.served.exploring, plan.focus
     duplicates = frozenset(ranking.standing)
-    least, enough = plan.query.min_sufficiency, ranking.enough
+    least, enough = plan.query.min_sufficiency, ranking.sufficiency
     if least is not None and enough is not None and enough.probability < least:
         return ExploredAnswer([], withheld=True, duplicates=duplicates)
     if exploring is None:

@@ -7,13 +7,13 @@ from engram.core.ranking import propagation, sufficiency
 from engram.core.ranking.profiles import Policy
 from engram.services.retrieval import hop_loop
 from engram.services.retrieval.answer import Answer, DuplicateAnswer, PassageAnswer, SentenceAnswer, Timings
-from engram.services.retrieval.answer_sufficiency import Enough
+from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate
 from engram.services.retrieval.answer_trace import (
-    EnoughTrace,
     FeatureTrace,
     HopTrace,
     RecallTrace,
     SentenceTrace,
+    SufficiencyTrace,
     Trace,
 )
 from engram.services.retrieval.graph_walk import Walk, WalkHop
@@ -35,7 +35,7 @@ def answer(found: RetrievalResult) -> Answer:
         profile=plan.profile.name,
         strategy=plan.served.strategy,
         expanded=bool(plan.query.expansions),
-        sufficiency=plan.sufficiency,
+        stop_rule=plan.stop_rule,
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
@@ -54,7 +54,7 @@ def answer(found: RetrievalResult) -> Answer:
         ],
         arm=plan.served.arm,
         shadow=plan.served.shadow,
-        enough=None if found.ranking.enough is None else found.ranking.enough.probability,
+        sufficiency=None if found.ranking.sufficiency is None else found.ranking.sufficiency.probability,
         insufficient=found.explored.withheld,
         timings=timings(found),
         warnings=plan.warnings,
@@ -89,14 +89,14 @@ def trace(found: RetrievalResult) -> Trace:
         list(found.entities),
         _recall_trace(walk),
         _hop_traces(walk, found.plan.focus.policy),
-        enough=None if found.ranking.enough is None else _enough_trace(found.ranking.enough),
+        sufficiency=None if found.ranking.sufficiency is None else _sufficiency_trace(found.ranking.sufficiency),
         collapsed=len(found.ranking.standing) if found.plan.collapses else None,
     )
 
 
-def _enough_trace(told: Enough) -> EnoughTrace:
+def _sufficiency_trace(told: SufficiencyEstimate) -> SufficiencyTrace:
     seen = zip(sufficiency.FEATURES, told.features.tolist(), told.weights.tolist(), strict=False)
-    return EnoughTrace(
+    return SufficiencyTrace(
         told.probability,
         told.model,
         told.vouched,

@@ -20,7 +20,7 @@ _NAMED = complementarity.LINKS.index("named")
 
 
 @dataclass(frozen=True, slots=True)
-class Enough:
+class SufficiencyEstimate:
     """With what probability the first five of a ranking hold all the evidence.
 
     Attributes:
@@ -52,7 +52,7 @@ def enough(
     pool: CandidatePool | None,
     weights: NDArray[np.float64],
     events: int,
-) -> Enough:
+) -> SufficiencyEstimate:
     """Whether a ranking is enough.
 
     Args:
@@ -63,7 +63,7 @@ def enough(
         events: verdicts in that.
     """
     if not len(scores):
-        return Enough(0.0, walk.vouched, np.zeros(0), weights, events)
+        return SufficiencyEstimate(0.0, walk.vouched, np.zeros(0), weights, events)
     every = dict(enumerate(words.weight.tolist()))
     first = [{word: every[word] for word in np.flatnonzero(said).tolist()} for said in words.said]
     # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
@@ -71,7 +71,7 @@ def enough(
     absent = max(len(plan.terms) - len(every), 0) * rarest
     share = sufficiency.covered(first, every, absent)
     seen = sufficiency.features(scores, features[:, _SHARED_NEW], share, _chain(plan, features, pool))
-    return Enough(sufficiency.probability(seen, weights), walk.vouched, seen, weights, events)
+    return SufficiencyEstimate(sufficiency.probability(seen, weights), walk.vouched, seen, weights, events)
 
 
 def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool | None) -> Chain:

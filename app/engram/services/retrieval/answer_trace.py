@@ -178,14 +178,14 @@ class PassageTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class EnoughInfluence(Cause):
+class SufficiencyInfluence(Cause):
     """What one verdict did to the model's probability: as it is, less what it were without the verdict."""
 
     probability: float
 
 
 @dataclass(frozen=True, slots=True)
-class EnoughTrace:
+class SufficiencyTrace:
     """Why an answer is believed to be enough with its probability.
 
     Attributes:
@@ -202,7 +202,7 @@ class EnoughTrace:
     vouched: float
     features: dict[str, FeatureTrace]
     events: int
-    influences: list[EnoughInfluence] = field(default_factory=list)
+    influences: list[SufficiencyInfluence] = field(default_factory=list)
     influences_cut: bool = False
 
 
@@ -219,5 +219,5 @@ class Trace:
     recalled: list[RecallTrace]
     hops: list[HopTrace]
     passages: list[PassageTrace] | None = None
-    enough: EnoughTrace | None = None
+    sufficiency: SufficiencyTrace | None = None
     collapsed: int | None = None

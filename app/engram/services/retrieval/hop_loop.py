@@ -39,7 +39,7 @@ def opening(reader: Reader, plan: QueryPlan) -> WalkOpening:
         list(plan.mentions),
         plan.limits,
         plan.profile.sentences_per_hop,
-        recall=(plan.recall_gate, RECALL_QUESTIONS) if recalls(plan) else None,
+        recall=(plan.question_memory_threshold, RECALL_QUESTIONS) if recalls(plan) else None,
         near=NEAR_PASSAGES if _hubs_near(plan) else None,
     )
 
@@ -67,14 +67,14 @@ def begin(
     recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = question_supports.recall(
-            reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS
+            reader, plan.focus, list(start.activation), plan.question_memory_threshold, RECALL_QUESTIONS
         )
     if not plan.focus.policy.gated:
         recalled = [
             replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
             for past in recalled
         ]
-    priors, vouched = heard(recalled, plan.recall_gate)
+    priors, vouched = heard(recalled, plan.question_memory_threshold)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
     reached = None if joining else walk.reached
     return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched, reached=reached)
@@ -121,7 +121,7 @@ def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     """Go on until the walk stops; or, where others say whether it may, until they have to be asked."""
     while walk.stop_reason is None:
         walk = _step(reader, plan, walk)
-        if plan.sufficiency in ("learned", "published", "llm"):
+        if plan.stop_rule in ("learned", "published", "llm"):
             break
     return walk
 
@@ -164,7 +164,7 @@ def _step(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop), reached=None)
     if len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
-    if plan.sufficiency == "coverage" and _is_covered(hop, walk):
+    if plan.stop_rule == "coverage" and _is_covered(hop, walk):
         return replace(walk, stop_reason="sufficient")
     return walk
 
@@ -193,7 +193,7 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
     ]
     evidence, counts = _read(reader, plan, reached, selected)
     covered = None
-    if plan.sufficiency == "coverage":
+    if plan.stop_rule == "coverage":
         texts = [found.text for found in (walk.evidence | evidence).values()]
         covered = coverage.coverage(plan.query.text, texts)
     selected = [sentence for sentence in selected if sentence in evidence]

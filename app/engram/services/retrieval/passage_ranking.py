@@ -15,7 +15,7 @@ from engram.core.ranking.question_memory import lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.retrieval.answer_sufficiency import Enough, enough
+from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, enough
 from engram.services.retrieval.collapse import SPARE, stand_ins
 from engram.services.retrieval.complementarity_reranking import look_again
 from engram.services.retrieval.graph_walk import Walk, WalkHop
@@ -51,7 +51,7 @@ class PassageRanking:
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         weight_events: verdicts in the weights that it was ranked by.
-        enough: whether it is, before recall; None where features do not rank.
+        sufficiency: whether it is, before recall; None where features do not rank.
         standing: passage that is left out -> the one with nearly its text that stands for it.
     """
 
@@ -64,7 +64,7 @@ class PassageRanking:
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
     weight_events: int = 0
-    enough: Enough | None = None
+    sufficiency: SufficiencyEstimate | None = None
     standing: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -175,7 +175,7 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
     first_places = order[: sufficiency.FIRST]
     words = replace(found.words, score=found.words.score[first_places], said=found.words.said[first_places])
     pool = None if look.pool is None else look.pool.ordered(order)
-    judged = enough(plan, walk, values[order], features[order], words, pool, *believed[prior.of_enough])
+    judged = enough(plan, walk, values[order], features[order], words, pool, *believed[prior.of_sufficiency])
     scores = dict(zip(found.ids.tolist(), values.tolist(), strict=True))
     reach = float(np.ptp(values)) if len(values) else 0.0
     for sentence, lift in lifts(walk.priors).items():
@@ -194,7 +194,7 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
         weight_events=events,
-        enough=judged,
+        sufficiency=judged,
         standing=standing,
     )
 

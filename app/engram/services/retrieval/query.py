@@ -11,7 +11,7 @@ from engram.services.retrieval.graph_walk import Walk
 
 Memory = Literal["off", "read"]
 Strategy = Literal["graph", "dense", "lexical", "hybrid"]
-Sufficiency = Literal["none", "coverage", "learned", "published", "llm"]
+HopStopRule = Literal["none", "coverage", "learned", "published", "llm"]
 Include = Literal["sentences", "entities", "trace"]
 
 
@@ -35,7 +35,7 @@ class Query:
         memory: whether learned state is read.
         profile: the published constants, where there are any, or ours.
         strategy: walk the graph, or rank passages by their keys alone: dense, lexical, or both fused.
-        sufficiency: what may end the hops early; None for the profile's own.
+        stop_rule: what may end the hops early; None for the profile's own.
         min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages.
         metadata: only passages whose metadata contain this.
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
@@ -57,7 +57,7 @@ class Query:
     memory: Memory = "read"
     profile: ProfileName = "default"
     strategy: Strategy = "graph"
-    sufficiency: Sufficiency | None = None
+    stop_rule: HopStopRule | None = None
     min_sufficiency: float | None = None
     metadata: Mapping[str, Any] | None = None
     time_constraint: str | None = None

@@ -20,7 +20,7 @@ from engram.providers.language import Language, normalise_entity, terms
 from engram.providers.llm import Llm
 from engram.services.auth.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.query import Memory, Query, Strategy, Sufficiency
+from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
 from engram.storage.corpus.collections import Collection
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
 from engram.telemetry.stages import stage
@@ -80,9 +80,9 @@ class QueryPlan:
     Attributes:
         focus: what all its statements look for, and where.
         limits: bounds on what one statement reads.
-        recall_gate: least cosine of a past question that is heard.
+        question_memory_threshold: least cosine of a past question that is heard.
         max_hops: propagation rounds at most.
-        sufficiency: what may end them early.
+        stop_rule: what may end them early.
         mentions: normalised name -> the name as the question writes it.
         unknown: of these, those that no entity is called like -> embedding, (d,).
         constraint: the time that the question names, or was given.
@@ -94,9 +94,9 @@ class QueryPlan:
     served: ServingMode
     focus: Focus
     limits: GraphLimits
-    recall_gate: float
+    question_memory_threshold: float
     max_hops: int
-    sufficiency: Sufficiency
+    stop_rule: HopStopRule
     mentions: Mapping[str, str]
     unknown: Mapping[str, Vector]
     constraint: str | None
@@ -138,7 +138,7 @@ class QueryPlanner:
     encoder: Encoder
     language: Language
     limits: GraphLimits
-    recall_gate: float
+    question_memory_threshold: float
     llm: Llm | None = None
     llm_times: bool = False
     collapse_duplicates: bool = True
@@ -154,7 +154,7 @@ class QueryPlanner:
         """
         self.encoder.check(query.scope.collection)
         served = served or as_asked(query)
-        sufficiency = self._sufficiency(query, served)
+        stop_rule = self._stop_rule(query, served)
         began = time.perf_counter()
         with stage("analyse"):
             mentions, constraint, warnings = self._analysed(query, served)
@@ -182,9 +182,9 @@ class QueryPlanner:
             served=served,
             focus=focus,
             limits=self.limits,
-            recall_gate=self.recall_gate,
+            question_memory_threshold=self.question_memory_threshold,
             max_hops=query.max_hops or served.profile.max_hops,
-            sufficiency=sufficiency,
+            stop_rule=stop_rule,
             mentions=mentions,
             unknown={},
             constraint=constraint,
@@ -202,7 +202,7 @@ class QueryPlanner:
             EmbeddingSpaceMismatchError: its vectors are of another encoder.
         """
         query = replace(plan.query, scope=replace(plan.query.scope, collection=collection))
-        return replace(self.plan(query, plan.served), sufficiency=plan.sufficiency, warnings=plan.warnings)
+        return replace(self.plan(query, plan.served), stop_rule=plan.stop_rule, warnings=plan.warnings)
 
     def embedded(self, plan: QueryPlan, unknown: Sequence[str]) -> QueryPlan:
         """The plan with the embeddings of these of its names.
@@ -224,21 +224,21 @@ class QueryPlanner:
             return query.collapse_duplicates
         return self.collapse_duplicates and served.profile.collapses
 
-    def _sufficiency(self, query: Query, served: ServingMode) -> Sufficiency:
+    def _stop_rule(self, query: Query, served: ServingMode) -> HopStopRule:
         walks, told = served.strategy == "graph", served.strategy == "graph" and served.profile.by_features
-        if not walks and (query.max_hops is not None or query.sufficiency is not None):
+        if not walks and (query.max_hops is not None or query.stop_rule is not None):
             raise InvalidRequestError(
                 f"Strategy {served.strategy!r} makes no hops: max_hops and sufficiency go with strategy 'graph'."
             )
-        if query.sufficiency == "learned" and not told:
+        if query.stop_rule == "learned" and not told:
             raise InvalidRequestError("sufficiency 'learned' goes with profile 'default'.")
         if query.min_sufficiency is not None and not told:
             raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
-        if query.sufficiency == "llm" and self.llm is None:
+        if query.stop_rule == "llm" and self.llm is None:
             raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         if not walks:
             return "none"
-        return query.sufficiency or ("coverage" if served.profile.recalls else "none")
+        return query.stop_rule or ("coverage" if served.profile.recalls else "none")
 
     def _analysed(
         self, query: Query, served: ServingMode

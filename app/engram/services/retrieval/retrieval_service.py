@@ -154,7 +154,7 @@ class RetrieveService:
                 paused_at = time.perf_counter()
                 plan = self._planner.embedded(plan, unknown)
                 began += time.perf_counter() - paused_at
-            elif plan.sufficiency == "published":
+            elif plan.stop_rule == "published":
                 walk = self._classified(plan, walk)
             else:
                 try:
@@ -162,7 +162,7 @@ class RetrieveService:
                         walk = replace(walk, stop_reason="sufficient")
                 except LlmError as error:  # and it is not asked again: it took its tries
                     missed = Fallback("sufficiency-not-judged", error.detail)
-                    plan = replace(plan, sufficiency="none", warnings=(*plan.warnings, missed))
+                    plan = replace(plan, stop_rule="none", warnings=(*plan.warnings, missed))
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""
@@ -177,15 +177,15 @@ class RetrieveService:
     ) -> tuple[Walk, PassageRanking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
-        Sufficiency "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
+        Stop rule "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
         """
         walk = self._walked(reader, plan, walk)
-        while plan.sufficiency == "learned" and walk.stop_reason is None:
+        while plan.stop_rule == "learned" and walk.stop_reason is None:
             ranking = self._ranked(reader, plan, walk, known)
-            if ranking.enough is not None and ranking.enough.probability >= self._threshold:
+            if ranking.sufficiency is not None and ranking.sufficiency.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
             walk = self._walked(reader, plan, walk)
-        while plan.sufficiency == "published" and walk.stop_reason is None and not self._classifier().reads:
+        while plan.stop_rule == "published" and walk.stop_reason is None and not self._classifier().reads:
             walk = self._classified(plan, walk)
             walk = self._walked(reader, plan, walk)
         return walk, None

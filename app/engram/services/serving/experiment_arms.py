@@ -139,10 +139,10 @@ def arm_of(query: Query, collection: Collection, unit: str) -> ExperimentArm | N
     answer is enough, if some arm does not tell.
     """
     arms = arms_of(collection)
-    bounded = query.max_hops is not None or query.sufficiency is not None
+    bounded = query.max_hops is not None or query.stop_rule is not None
     if not arms or (bounded and any(arm.strategy != "graph" for arm in arms)):
         return None
-    needs_sufficiency = query.sufficiency == "learned" or query.min_sufficiency is not None
+    needs_sufficiency = query.stop_rule == "learned" or query.min_sufficiency is not None
     if needs_sufficiency and not all(arm.strategy == "graph" and PROFILES[arm.profile].by_features for arm in arms):
         return None
     at = assignment.assign(collection.id, [arm.name for arm in arms], [arm.percent for arm in arms], unit)

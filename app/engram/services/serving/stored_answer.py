@@ -55,10 +55,10 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         answer={
             "expanded": answer.expanded,
             "expansions": [_json(expansion) for expansion in plan.query.expansions],
-            "sufficiency": answer.sufficiency,
+            "stop_rule": answer.stop_rule,
             "stop_reason": answer.stop_reason,
             "shadow": answer.shadow,
-            "enough": answer.enough,
+            "sufficiency": answer.sufficiency,
             "insufficient": answer.insufficient,
             "timings": _json(answer.timings),
             "collapse_duplicates": answer.collapse_duplicates,
@@ -74,12 +74,12 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             ],
             "hops": [_hop(*pair) for pair in zip(trace.hops, retrieved.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
-            "enough": None if trace.enough is None else _json(trace.enough),
+            "sufficiency": None if trace.sufficiency is None else _json(trace.sufficiency),
             "collapsed": trace.collapsed,
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
-        enough=_taught(retrieved),
+        sufficiency=_taught(retrieved),
     )
 
 
@@ -90,9 +90,9 @@ def _taught(retrieved: RetrievalResult) -> NDArray[np.float32] | None:
     """
     ranking, explored = retrieved.ranking, retrieved.explored
     is_shown = len(explored.best) >= min(sufficiency.FIRST, len(ranking.candidates)) and not explored.displaced
-    if not ranking.teaches or ranking.enough is None or not is_shown:
+    if not ranking.teaches or ranking.sufficiency is None or not is_shown:
         return None
-    return ranking.enough.features.astype(np.float32)
+    return ranking.sufficiency.features.astype(np.float32)
 
 
 def _collapsed(ranking: PassageRanking) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class AnswerReading:
     def trace(self) -> dict[str, Any]:
         """How it came about, in the shape of a trace."""
         trace = self._episode.trace
-        explained, enough = trace["passages"], trace.get("enough")
+        explained, enough = trace["passages"], trace.get("sufficiency")
         return trace | {
             "entities": [
                 row | {"name": self._surfaces[row["entity_id"]]}
@@ -235,7 +235,7 @@ class AnswerReading:
             ],
             "hops": [self._hop(hop) for hop in trace["hops"]],
             "passages": None if explained is None else list(self._explained(explained)),
-            "enough": enough and enough | {"influences": self._asked(enough["influences"])},
+            "sufficiency": enough and enough | {"influences": self._asked(enough["influences"])},
         }
 
     def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
@@ -315,5 +315,5 @@ def _causes(trace: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         yield from row["influences"]
         for unit in row["key"]["units"] if row["key"] else ():
             yield from unit["events"]
-    if trace.get("enough"):
-        yield from trace["enough"]["influences"]
+    if trace.get("sufficiency"):
+        yield from trace["sufficiency"]["influences"]

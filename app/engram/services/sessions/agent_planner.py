@@ -67,7 +67,7 @@ class AgentPlanner:
             curated=CurationCounts(kept=len(evidence)),
             notes=[*state.notes, *_notes(state, play, outcome)],
             ranked=_ranked(state, documents, ordered, evidence),
-            enough=ordered.enough,
+            sufficiency=ordered.sufficiency,
             covered=ordered.covered,
             plan_state={"documents": documents, **outcome.play.stored()},
             said={

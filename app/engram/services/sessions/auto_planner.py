@@ -52,7 +52,7 @@ class AutoPlanner:
         )
 
     def _pick(self, state: SessionState, tools: StepTools) -> str:
-        if tools.llm is None or (state.enough is not None and state.enough >= NEAR):
+        if tools.llm is None or (state.sufficiency is not None and state.sufficiency >= NEAR):
             return self.pool.name
         calls = state.budget.llm_calls - state.cost.llm_calls
         if "tree" in self.others and calls >= TREE_CALLS:

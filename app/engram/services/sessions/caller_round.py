@@ -56,7 +56,7 @@ def given_step(state: SessionState, tools: StepTools, caller_round: CallerRound)
         found=evidence,
         curated=curated + CurationCounts(kept=len(brought), exact=lost),
         ranked=ranking.ranked,
-        enough=ranking.enough,
+        sufficiency=ranking.sufficiency,
         covered=ranking.covered,
     )
 

@@ -50,7 +50,7 @@ class SessionStep:
     curated: CurationCounts = field(default_factory=CurationCounts)
     notes: Sequence[Note] | None = None
     ranked: Sequence[int] | None = None
-    enough: float | None = None
+    sufficiency: float | None = None
     covered: float | None = None
     plan_state: Mapping[str, Any] | None = None
     said: Mapping[str, Any] = field(default_factory=dict)

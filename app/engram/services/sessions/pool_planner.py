@@ -208,7 +208,7 @@ def _step(
         curated=sifted.curated,
         notes=[*state.notes, *notes, *sifted.contradictions],
         ranked=ordered.ranked,
-        enough=ordered.enough,
+        sufficiency=ordered.sufficiency,
         covered=_covered(judged.known, ordered.covered),
         plan_state=judged.known.stored(),
         stop=stops(state, ordered, judged.stop, doubtful=judged.doubtful),
@@ -244,7 +244,7 @@ def _end(
     """
     if tools.llm is not None:
         return "found" if known.bindings and not known.missing else None
-    enough = next((query.enough for query in queries if query.text == state.question), state.enough)
+    enough = next((query.sufficiency for query in queries if query.text == state.question), state.sufficiency)
     if known.bindings and not known.missing:
         enough = None  # it is of the first query alone, and what binds was found beside it
     read = tools.read_sentences([*state.read, *(passage.id for query in queries for passage in query.passages)])

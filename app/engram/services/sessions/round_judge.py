@@ -42,7 +42,7 @@ class RoundJudge:
         A cross-encoder is asked only where the rule needs it: it reads the pool anew after each round.
         """
         rule = state.asked.stop
-        if self._classifier().reads and rule not in ("published", "enough"):
+        if self._classifier().reads and rule not in ("published", "sufficiency"):
             return step
         pool = [*state.pool, *step.found]
         verdict = self._told(scope.collection, state.question, pool)
@@ -52,8 +52,8 @@ class RoundJudge:
         if rule == "published":
             return _stopped(state, step, verdict.probability, "sufficient")
         # The first round is the own question's, of whose first five more is known than of the pool.
-        later = rule == "enough" and bool(state.rounds) and "suffices" in step.said
-        return _stopped(state, step, step.said["suffices"]["probability"], "enough") if later else step
+        later = rule == "sufficiency" and bool(state.rounds) and "suffices" in step.said
+        return _stopped(state, step, step.said["suffices"]["probability"], "sufficiency") if later else step
 
     def _told(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolVerdict:
         """What the classifier says; its cosine is by the vectors that the sentences have already."""
@@ -76,7 +76,7 @@ class RoundJudge:
         prior = self._priors().of_kind(scope.collection.corpus_kind)
         began = prior.rounds
         assert began is not None  # noqa: S101 - the caller saw to it
-        own = state.enough if step.enough is None else step.enough
+        own = state.sufficiency if step.sufficiency is None else step.sufficiency
         covered = state.covered if step.covered is None else step.covered
         features = round_sufficiency.features(verdict.entities, verdict.relevance, own, covered)
         weights, events, influences, cut = began.mean, 0, [], False

@@ -1,7 +1,7 @@
 """What a verdict on a session reaches: the episodes of its rounds, each once, all through the log.
 
 The episode of the session's own question gets the verdict whole: which sentences hold the evidence, which of them
-that query missed (so the sense of "enough" hears whether it was complete by then), what the pool was after each
+that query missed (so the sense of "sufficiency" hears whether it was complete by then), what the pool was after each
 round (so that the sense of a round hears when it was), and the session's parts as expansion units of kind
 ``decomposition``. The episode of a sub-question gets what it found of that evidence, and
 is never taken to have failed for the rest, which it did not ask for.
@@ -29,7 +29,7 @@ from engram.storage.retrieval.episodes import EpisodeAnswer
 
 JUDGE = "session"
 """Who judges by a session's own conclusion; it has its caps like any other judge."""
-CONCLUSIVE = ("enough", "covered", "found", "answered")
+CONCLUSIVE = ("sufficiency", "covered", "found", "answered")
 """Ends from which a session's own conclusion may be drawn."""
 MOST_PARTS = 5
 """Parts of a question that become expansion units."""
@@ -104,7 +104,7 @@ class Teacher:
         """The first round after which the pool held a sentence of every passage that the verdict supports.
 
         None where it never did, or where the verdict does not claim to name all evidence or names none. What the
-        sense of "enough" hears is whether the first five of the own question did, before any later round.
+        sense of "sufficiency" hears is whether the first five of the own question did, before any later round.
 
         Raises:
             InvalidRequestError: it names what there is not.

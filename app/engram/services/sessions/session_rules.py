@@ -17,13 +17,13 @@ class OrderedPassages:
     """The passages that were read, best first, and what that comes to.
 
     Attributes:
-        enough: probability that the first five of the session's own question hold all the evidence; None where
+        sufficiency: probability that the first five of the session's own question hold all the evidence; None where
             features do not rank, or that was not asked in this round.
         covered: of the question's words, what the pool names, in [0, 1].
     """
 
     ranked: list[int]
-    enough: float | None
+    sufficiency: float | None
     covered: float
 
 
@@ -46,7 +46,7 @@ def ranked_by_rules(
     ranked = order(own, [scored for text, scored in lists if text != state.question], binding, telling)
     brought = [one.passage_id for one in (*state.pool, *evidence)]
     covered_share = coverage(state.question, [sentence.text for sentence in (*state.pool, *evidence)])
-    enough = next((query.enough for query in queries if query.text == state.question), None)
+    enough = next((query.sufficiency for query in queries if query.text == state.question), None)
     return OrderedPassages(list(dict.fromkeys([*ranked, *brought])), enough, covered_share)
 
 
@@ -69,15 +69,15 @@ def stops(
     """
     rule = state.asked.stop
     # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
-    sufficiency = ordered.enough if state.asked.top_k >= FIRST else None
+    sufficiency = ordered.sufficiency if state.asked.top_k >= FIRST else None
     is_enough = sufficiency is not None and sufficiency >= state.asked.at_least
     if rule in ("rounds", "llm", "published"):
         return None
-    if rule == "enough":
-        return "enough" if is_enough else None
+    if rule == "sufficiency":
+        return "sufficiency" if is_enough else None
     if rule == "covered":
         return "covered" if ordered.covered >= 1.0 else None
-    return "enough" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
+    return "sufficiency" if is_enough and not doubtful and by_planner in (None, "found") else by_planner
 
 
 def _shown(details: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:

@@ -209,7 +209,7 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
         **step.said,
     }
     new_round = None
-    enough = state.enough if step.enough is None else step.enough
+    enough = state.sufficiency if step.sufficiency is None else step.sufficiency
     if step.stop == "not_found":
         enough = None  # it is a sense of how well passages answer, and cannot tell that none does
     covered = state.covered if step.covered is None else step.covered
@@ -222,7 +222,7 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
             curated=asdict(
                 step.curated if step.curated != CurationCounts() else CurationCounts(kept=len(step.found))
             ),
-            enough=enough,
+            sufficiency=enough,
             covered=covered,
             cost=stored_cost(cost),
             warnings=warnings,
@@ -239,7 +239,7 @@ def _written(state: SessionState, step: SessionStep, cost: Cost, reads: Sequence
         reads=reads,
         cost=stored_cost(state.cost + cost),
         ranked=state.ranked if step.ranked is None else step.ranked,
-        enough=enough,
+        sufficiency=enough,
         covered=covered,
         notes=[note.stored() for note in (state.notes if step.notes is None else step.notes)],
         plan_state=state.plan_state if step.plan_state is None else step.plan_state,

@@ -93,7 +93,7 @@ class SessionState:
     notes: Sequence[Note]
     ranked: Sequence[int]
     read: Mapping[int, int]
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     plan_state: Mapping[str, Any]
     conclusion: Conclusion | None
@@ -153,7 +153,7 @@ def state_of(
         notes=[loaded_note(note) for note in stored.notes],
         ranked=list(stored.ranked),
         read=_read(rounds, evidence),
-        enough=stored.enough,
+        sufficiency=stored.sufficiency,
         covered=stored.covered,
         plan_state=stored.plan_state,
         conclusion=None

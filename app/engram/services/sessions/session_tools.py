@@ -60,7 +60,7 @@ class AskedQuery:
     text: str
     episode: UUID
     passages: Sequence[FoundPassage]
-    enough: float | None
+    sufficiency: float | None
     rest: Walk | None = None
     remembers: bool = False
     alone: bool = False
@@ -220,7 +220,7 @@ class StepTools:
         read = [passage for passage in passages_shown if passage.id in allowed]
         self.meter.saw(sentence.id for passage in read for sentence in passage.sentences)
         remembers = answer.memory == "read"
-        return AskedQuery(text, answer.query_id, read, answer.enough, answer.rest, remembers, answer.alone)
+        return AskedQuery(text, answer.query_id, read, answer.sufficiency, answer.rest, remembers, answer.alone)
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""

@@ -78,7 +78,7 @@ class SocraticPlanner:
             curated=sifted.curated,
             notes=[*notes, *sifted.contradictions],
             ranked=ranked,
-            enough=ordered.enough,
+            sufficiency=ordered.sufficiency,
             covered=ordered.covered,
             said={"answer": answer.text, "answer_cites": list(answer.cited), "prompts": VERSION},
             warnings=[*warnings, *failed],

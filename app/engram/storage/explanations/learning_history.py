@@ -111,7 +111,7 @@ def named(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
 
 
 def taught(reader: Reader, collection_id: int, event: int) -> list[str]:
-    """The models ("enough", "ranking", "round") whose weights the event counts in."""
+    """The models ("sufficiency", "ranking", "round") whose weights the event counts in."""
     rows = reader.rows(
         """
         SELECT DISTINCT model FROM ranking_audit

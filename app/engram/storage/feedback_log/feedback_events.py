@@ -14,7 +14,7 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.judged_queries import enough_of, features_of
+from engram.storage.feedback_log.judged_queries import features_of, sufficiency_features
 from engram.storage.judge_days import DAY
 from engram.storage.row_lookups import THERE, WANTED, lookup
 
@@ -60,7 +60,7 @@ class PendingEvent:
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
-    enough: NDArray[np.float32] | None
+    sufficiency: NDArray[np.float32] | None
     waited_seconds: float = 0.0
     space: int = 0
     served: int = 0
@@ -149,7 +149,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         f"""
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
-               judged.enough, extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
+               judged.sufficiency, extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
                judged.space, (SELECT space FROM collection WHERE id = %(collection)s) AS served
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
@@ -178,7 +178,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             activated=row.activated,
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
-            enough=enough_of(row.enough),
+            sufficiency=sufficiency_features(row.sufficiency),
             waited_seconds=row.waited,
             space=row.space,
             served=row.served,

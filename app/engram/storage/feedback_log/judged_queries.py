@@ -20,7 +20,7 @@ def features_of(ranked: list[int] | None, features: bytes | None) -> NDArray[np.
     return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
 
 
-def enough_of(features: bytes | None) -> NDArray[np.float32] | None:
+def sufficiency_features(features: bytes | None) -> NDArray[np.float32] | None:
     """The features of the answer, (k,), see ``sufficiency``; None where it teaches nothing of what is enough."""
     return np.frombuffer(features, dtype="<f4") if features else None
 

@@ -17,7 +17,7 @@ from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, evidence_of
-from engram.storage.feedback_log.judged_queries import enough_of, features_of
+from engram.storage.feedback_log.judged_queries import features_of, sufficiency_features
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED, lookup
 
@@ -205,7 +205,7 @@ class Term:
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
-    enough: NDArray[np.float32] | None
+    sufficiency: NDArray[np.float32] | None
     judge: str
     day: str
     cap: int | None
@@ -218,7 +218,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
-               audit.information, audit.precision, judged.activated, judged.ranked, judged.features, judged.enough,
+               audit.information, audit.precision, judged.activated, judged.ranked, judged.features, judged.sufficiency,
                event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
@@ -242,7 +242,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
             activated=row.activated,
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
-            enough=enough_of(row.enough),
+            sufficiency=sufficiency_features(row.sufficiency),
             judge=row.judge,
             day=row.day,
             cap=row.daily_comparisons,

@@ -23,7 +23,7 @@ def page(
     """
     rows = reader.rows(
         """
-        SELECT id, principal, question, planner, status, stop_reason, rounds, cost, enough, covered, created_at,
+        SELECT id, principal, question, planner, status, stop_reason, rounds, cost, sufficiency, covered, created_at,
                finished_at
         FROM session
         WHERE collection_id = %(collection)s AND (%(before)s::uuid IS NULL OR id < %(before)s)

@@ -42,7 +42,7 @@ class StoredSession:
     rounds: int
     cost: Mapping[str, Any]
     ranked: Sequence[int]
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     notes: Sequence[Mapping[str, Any]]
     plan_state: Mapping[str, Any]
@@ -95,7 +95,7 @@ class RoundUpdate:
     reads: Sequence[int]
     cost: Mapping[str, Any]
     ranked: Sequence[int]
-    enough: float | None
+    sufficiency: float | None
     covered: float | None
     notes: Sequence[Mapping[str, Any]]
     plan_state: Mapping[str, Any]
@@ -106,7 +106,7 @@ class RoundUpdate:
 
 _COLUMNS = """
     id, job_id, principal, trusted, llm_tokens, question, planner, asked, budget, status, stop_reason, rounds,
-    cost, ranked, enough, covered, notes, plan_state, conclusion, warnings, created_at, updated_at, finished_at
+    cost, ranked, sufficiency, covered, notes, plan_state, conclusion, warnings, created_at, updated_at, finished_at
 """
 
 
@@ -163,7 +163,7 @@ def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) ->
     """Its rounds in order, those after the number ``after``."""
     rows = reader.rows(
         f"""
-        SELECT number, action, said, episodes, curated, enough, covered, cost, warnings, created_at, walk
+        SELECT number, action, said, episodes, curated, sufficiency, covered, cost, warnings, created_at, walk
         FROM session_round WHERE {OF} AND number > %(after)s ORDER BY number
         """,
         {"collection": collection_id, "session": session, "after": after},
@@ -192,7 +192,7 @@ def write_round(writer: Writer, collection_id: int, session: UUID, written: Roun
     """
     updated = writer.execute(
         f"""
-        UPDATE session SET rounds = rounds + %(more)s, cost = %(cost)s, ranked = %(ranked)s, enough = %(enough)s,
+        UPDATE session SET rounds = rounds + %(more)s, cost = %(cost)s, ranked = %(ranked)s, sufficiency = %(sufficiency)s,
             covered = %(covered)s, notes = %(notes)s, plan_state = %(plan_state)s,
             conclusion = coalesce(%(conclusion)s::jsonb, conclusion), warnings = %(warnings)s,
             stop_reason = %(stop_reason)s,
@@ -208,7 +208,7 @@ def write_round(writer: Writer, collection_id: int, session: UUID, written: Roun
             "more": int(written.round is not None),
             "cost": Jsonb(dict(written.cost)),
             "ranked": integers(written.ranked),
-            "enough": written.enough,
+            "sufficiency": written.sufficiency,
             "covered": written.covered,
             "notes": Jsonb(list(written.notes)),
             "plan_state": Jsonb(dict(written.plan_state)),
@@ -245,10 +245,10 @@ def _add_round(writer: Writer, collection_id: int, session: UUID, added: Round) 
     writer.execute(
         """
         INSERT INTO session_round
-            (collection_id, session_id, number, action, said, episodes, curated, enough, covered, cost, walk,
+            (collection_id, session_id, number, action, said, episodes, curated, sufficiency, covered, cost, walk,
              warnings)
         VALUES (%(collection)s, %(session)s, %(number)s, %(action)s, %(said)s, %(episodes)s, %(curated)s,
-                %(enough)s, %(covered)s, %(cost)s, %(walk)s, %(warnings)s)
+                %(sufficiency)s, %(covered)s, %(cost)s, %(walk)s, %(warnings)s)
         """,
         {
             "collection": collection_id,
@@ -258,7 +258,7 @@ def _add_round(writer: Writer, collection_id: int, session: UUID, added: Round) 
             "said": Jsonb(dict(added.said)),
             "episodes": list(added.episodes),
             "curated": Jsonb(dict(added.curated)),
-            "enough": added.enough,
+            "sufficiency": added.sufficiency,
             "covered": added.covered,
             "cost": Jsonb(dict(added.cost)),
             "walk": None if added.walk is None else Jsonb(dict(added.walk)),

@@ -45,7 +45,9 @@ judged_query = Table(
     Column("activated", ARRAY(BigInteger), nullable=False, comment="Sentences selected in any hop."),
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
-    Column("enough", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."),
+    Column(
+        "sufficiency", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."
+    ),
     space(),
     PrimaryKeyConstraint("collection_id", "id"),
     CheckConstraint("profile IN ('paper', 'default')", name="profile"),
@@ -212,6 +214,6 @@ ranking_audit = Table(
     ),
     PrimaryKeyConstraint("collection_id", "event_id", "model"),
     parent_key("feedback_event", "event_id"),
-    CheckConstraint("model IN ('enough', 'ranking', 'round')", name="model"),
+    CheckConstraint("model IN ('sufficiency', 'ranking', 'round')", name="model"),
     comment="What each event added to the weights of ranking and of what is enough.",
 )

@@ -44,7 +44,9 @@ episode = Table(
     Column("trace", JSONB, nullable=False, comment="How it came about, without the texts."),
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
-    Column("enough", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."),
+    Column(
+        "sufficiency", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."
+    ),
     space(),
     now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),

@@ -43,7 +43,7 @@ session = Table(
     Column(
         "ranked", ARRAY(BigInteger), nullable=False, server_default=text("'{}'"), comment="Passages, best first."
     ),
-    Column("enough", REAL, comment="Probability that the best passages hold all the evidence."),
+    Column("sufficiency", REAL, comment="Probability that the best passages hold all the evidence."),
     Column("covered", REAL, comment="Share of what the question asks for that the pool has."),
     Column("notes", JSONB, nullable=False, server_default=text("'[]'"), comment="The working memory."),
     Column("plan_state", JSONB, nullable=False, server_default=text("'{}'"), comment="The planner's own."),
@@ -66,7 +66,7 @@ session_round = Table(
     Column("said", JSONB, nullable=False, comment="Sub-question, gap, queries, answer: what was made of passages."),
     Column("episodes", ARRAY(Uuid), nullable=False, comment="Of the queries, in their order."),
     Column("curated", JSONB, nullable=False, comment="What became of the sentences that were looked at."),
-    Column("enough", REAL),
+    Column("sufficiency", REAL),
     Column("covered", REAL),
     Column("cost", JSONB, nullable=False),
     Column("walk", JSONB, comment="Where its queries would have gone on, by ids: the next round resumes it."),

@@ -38,7 +38,7 @@ def documents(answer: QueryOut) -> list[tuple[PassageHit, dict[str, Any]]]:
                     "title": passage.title,
                     "rank": rank,
                     "sentences": [{"sentence_id": s.sentence_id, "text": s.text} for s in passage.sentences],
-                    "enough": answer.enough,
+                    "sufficiency": answer.sufficiency,
                 },
             },
         )

@@ -44,7 +44,7 @@ class SearchResult(TypedDict):
     """What was found, the best first; ``enough`` is the probability that it holds all the evidence."""
 
     query_id: str
-    enough: float | None
+    sufficiency: float | None
     passages: list[RetrievedPassage]
 
 
@@ -104,7 +104,7 @@ class AgentTools:
         )
         return {
             "query_id": answer.query_id,
-            "enough": answer.enough,
+            "sufficiency": answer.sufficiency,
             "passages": [
                 {
                     "passage_id": passage.passage_id,

@@ -1,0 +1,96 @@
+"""What evolved keys are worth: the lines of an ``adapt`` run as tables of before -> after, and what a query costs.
+
+An arm names a retriever, the share of questions that was adapted to, and the keys it searched.
+"""
+
+from collections.abc import Sequence
+
+from engram_evaluation.report_table import TableLine, cell
+
+ADAPTED = "adapted"
+NEAR = "near"
+SHARING = "sharing"
+OTHERS = "others"
+GROUPS = (ADAPTED, NEAR, SHARING, OTHERS)
+PRICE = "price"
+"""The group of questions that are asked by all of ``PRICED`` in turns, so that their times can be compared."""
+
+BASE = "base keys"
+EVOLVED = "evolved keys"
+EXPANDED = "expanded questions"
+PRICED = (BASE, EVOLVED, EXPANDED)
+
+METRICS = {"ndcg@10": "nDCG@10", "ndcg@1": "nDCG@1", "mrr": "MRR", "recall@5": "R@5", "recall@10": "R@10"}
+"""What is reported, the first of them everywhere."""
+METRIC = "ndcg@10"
+LEGEND = """\
+Each line: what answered, the share of the questions with expansions that keys adapted to, and what is credited: the
+passages that the verdict supports (supported), all that the expanded question retrieves (published), or the
+supported ones without validation (ungated). adapted: the questions whose expansions were credited. near: their
+paraphrases, or, where a data set has none, those of `sharing` with a cosine of 0.85 or more to an adapted question.
+sharing: other questions that share a relevant passage with an adapted one. others: all that share none. Left of the
+arrow by base keys (memory off), right of it by evolved keys (memory read)."""
+PRICE_TITLE = "What a query costs: nDCG@10, ms"
+
+
+def arm(retriever: str, fraction: float, keys: str) -> str:
+    """The arm's name."""
+    return f"{retriever}, {100 * fraction:g}%, {keys}"
+
+
+def before(name: str) -> str:
+    """The arm that an arm is compared with: the same retriever and share, with base keys."""
+    return _with(name, BASE)
+
+
+def headings(metric: str) -> list[str]:
+    """Of the columns that ``rows`` fills."""
+    return [METRICS[metric], *GROUPS]
+
+
+def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
+    """How many questions the groups have at each fraction, then for each arm that learned, before -> after."""
+    lines_by_arm = {(line.arm, line.group): line for line in lines}
+    arms = list(dict.fromkeys(line.arm for line in lines if line.turn and line.group != PRICE))
+    counts = {}
+    for name in arms:
+        share = name.split(", ")[1]
+        counts[share] = [f"questions, {share}", *(_count(lines_by_arm.get((name, group))) for group in GROUPS)]
+    figures = []
+    for name in arms:
+        pairs = [(lines_by_arm.get((before(name), group)), lines_by_arm.get((name, group))) for group in GROUPS]
+        figures.append([name, *(_change(metric, *pair) for pair in pairs)])
+    return [*counts.values(), *figures]
+
+
+def prices(lines: Sequence[TableLine]) -> dict[str, str]:
+    """Arm -> nDCG@10 and milliseconds of the questions of ``PRICE``; a retriever's ``PRICED`` side by side."""
+    values_by_arm = {line.arm: line.values for line in lines if line.group == PRICE}
+    arms = [_with(name, keys) for name in dict.fromkeys(map(before, values_by_arm)) for keys in PRICED]
+    return {
+        name: f"{cell(values_by_arm[name], METRIC)}, {cell(values_by_arm[name], 'ms')}"
+        for name in arms
+        if name in values_by_arm
+    }
+
+
+def price_rows(lines: Sequence[TableLine]) -> list[list[str]]:
+    """A row for each retriever and share, a column for each of ``PRICED``."""
+    priced = prices(lines)
+    return [
+        [", ".join(name.split(", ")[:2]), *(priced.get(_with(name, keys), "") for keys in PRICED)]
+        for name in dict.fromkeys(map(before, priced))
+    ]
+
+
+def _with(name: str, keys: str) -> str:
+    """The arm of the same retriever and share with other keys."""
+    return ", ".join([*name.split(", ")[:2], keys])
+
+
+def _count(line: TableLine | None) -> str:
+    return str(line.questions) if line else ""
+
+
+def _change(metric: str, old: TableLine | None, new: TableLine | None) -> str:
+    return f"{cell(old.values, metric)} -> {cell(new.values, metric)}" if old and new else ""

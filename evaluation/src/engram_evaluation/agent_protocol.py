@@ -1,0 +1,219 @@
+"""The protocol ``agent``: policies that are programs, and the oracle, play the environment on a data set.
+
+The documents of a question are those that the data set gives with it, distractors included, in its order. Nothing
+is ingested and no server is needed. What policies by rules reach is a floor for a trained one; what the oracle
+reaches is what the extraction by rules leaves of the truth.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rich.table import Table
+
+from engram.context.errors import InvalidRequestError
+from engram.core.knowledge.agent_turns import AgentTurn, written
+from engram.core.knowledge.linearise import count_tokens
+from engram_evaluation import answer_marking
+from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.oracle_endpoint import Oracle
+from engram_evaluation.run_options import Options
+from engram.providers.language import Language
+from engram.providers.llm import agent_prompts
+from engram.services.facts import rule_agent
+
+Policy = Callable[[GraphMemoryEnvironment], str]
+"""From what it sees to what it says."""
+Begin = Callable[[str, int], Callable[[], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a policy came to, means over questions.
+
+    Attributes:
+        f1, exact: of its answers.
+        turns: interaction turns (AIT).
+        valid: share of plays of which every turn was one.
+        reward: F1 and the form's share.
+        held: share of questions whose answer stands in the memory at the end.
+        facts: in it.
+        kept: tokens of the memory at the end, as text.
+        told: tokens of the documents.
+        read: tokens of all observations.
+    """
+
+    policy: str
+    questions: int
+    f1: float
+    exact: float
+    turns: float
+    valid: float
+    reward: float
+    held: float
+    facts: float
+    kept: float
+    told: float
+    read: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedReport:
+    """All policies on one data set."""
+
+    dataset: str
+    command: str
+    played: tuple[Played, ...]
+
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and rows."""
+        heads = ["policy", "F1", "EM", "turns", "valid", "reward", "held", "facts", "kept", "told", "read"]
+        body = [
+            [
+                one.policy,
+                *(f"{share:.3f}" for share in (one.f1, one.exact)),
+                f"{one.turns:.1f}",
+                *(f"{share:.3f}" for share in (one.valid, one.reward, one.held)),
+                *(f"{count:.0f}" for count in (one.facts, one.kept, one.told, one.read)),
+            ]
+            for one in self.played
+        ]
+        return heads, body
+
+    def table(self) -> Table:
+        """For a terminal."""
+        heads, body = self.rows()
+        table = Table(title=self.command)
+        for at, head in enumerate(heads):
+            table.add_column(head, justify="right" if at else "left")
+        for row in body:
+            table.add_row(*row)
+        return table
+
+    def note(self) -> str:
+        """What the table does not say."""
+        return (
+            f"{self.played[0].questions} questions. Tokens: kept, of the memory in the end; told, of documents; "
+            "read, of all that a play shows."
+        )
+
+    def write(self, folder: Path, slug: str) -> Path:
+        """As Markdown, and a line of JSON for each policy."""
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = "".join(json.dumps(asdict(row)) + "\n" for row in self.played)
+        (folder / f"{slug}.jsonl").write_text(rows, encoding="utf-8")
+        heads, body = self.rows()
+        lines = [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *body)]
+        file = folder / f"{slug}.md"
+        file.write_text("\n".join([f"`{self.command}`", "", *lines, "", self.note(), ""]), encoding="utf-8")
+        return file
+
+
+def policies(language: Language) -> Mapping[str, Policy]:
+    """Those that are programs, by name."""
+
+    def playing(keep: Callable[[GraphMemoryEnvironment], AgentTurn]) -> Policy:
+        def policy(env: GraphMemoryEnvironment) -> str:
+            if env.document is not None and "insert" in env.play.offered:
+                return written(keep(env))
+            return written(rule_agent.answer(env.play))
+
+        return policy
+
+    def everything(env: GraphMemoryEnvironment) -> AgentTurn:
+        assert env.document is not None  # noqa: S101 - as the caller has seen
+        return rule_agent.insert_all(env.document)
+
+    def relevant(env: GraphMemoryEnvironment) -> AgentTurn:
+        assert env.document is not None  # noqa: S101 - as the caller has seen
+        return rule_agent.insert_relevant(env.play, env.document, language)
+
+    return {
+        "insert all": playing(everything),
+        "insert relevant": playing(relevant),
+        "update relevant": playing(lambda env: rule_agent.update(relevant(env))),
+    }
+
+
+def by_model(say: Callable[[list[dict[str, str]]], str]) -> Policy:
+    """A policy that is asked as a model is: the system's prompt and the observation."""
+
+    def policy(env: GraphMemoryEnvironment) -> str:
+        return say(agent_prompts.messages(env.observation, insert_only=env.insert_only))
+
+    return policy
+
+
+def rollout(
+    env: GraphMemoryEnvironment, policy: Policy, question: str, documents: Sequence[Text], answers: Sequence[str]
+) -> Iterator[tuple[str, str, float, dict[str, Any]]]:
+    """One play: for each turn the observation, what was said, the reward, and ``info``."""
+    seen, _ = env.reset(question, documents, answers)
+    ended = False
+    while not ended:
+        reply = policy(env)
+        before = seen
+        seen, worth, terminated, truncated, info = env.step(reply)
+        ended = terminated or truncated
+        yield before, reply, worth, info
+
+
+def playing(dataset: Dataset, options: Options, language: Language, begin: Begin) -> PlayedReport:
+    """Have every policy play every question.
+
+    Raises:
+        InvalidRequestError: no question comes with passages of its own and accepted answers.
+    """
+    passages = {passage["id"]: passage for passage in dataset.passages}
+    questions = [one for one in dataset.questions if one.context and one.answers][: options.limit]
+    if not questions:
+        raise InvalidRequestError(
+            f"{dataset.name} gives no passages with its questions (metadata.context_ids), or no answers."
+        )
+    compared = dict(policies(language))
+    insert_only = dict.fromkeys(compared, False)
+    if options.oracle_errors is not None:
+        oracle = by_model(Oracle(dataset, options.oracle_errors, options.seeds[0]))
+        name = f"oracle, {options.oracle_errors:.0%} wrong" if options.oracle_errors else "oracle"
+        compared[name], insert_only[name] = oracle, False
+        questions = [one for one in questions if one.hops]
+    lines = []
+    for name, policy in compared.items():
+        env = GraphMemoryEnvironment(language=language, insert_only=insert_only[name])
+        step = begin(name, len(questions))
+        rows = []
+        for question in questions:
+            rows.append(_played(env, policy, question, [_text(passages[one]) for one in question.context]))
+            step()
+        means = {key: fmean(row[key] for row in rows) for key in rows[0]}
+        lines.append(Played(name, len(rows), **means))
+    return PlayedReport(dataset.name, options.command(dataset.name), tuple(lines))
+
+
+def _played(
+    env: GraphMemoryEnvironment, policy: Policy, question: Question, documents: Sequence[Text]
+) -> dict[str, float]:
+    turns = list(rollout(env, policy, question.text, documents, question.answers))
+    *_, (_, _, worth, info) = turns
+    memory = env.memory
+    lines = " ".join(memory.line(place) for place in range(len(memory.facts)))
+    return {
+        "f1": info["f1"],
+        "exact": float(info["exact"]),
+        "turns": float(len(turns)),
+        "valid": info["format"],
+        "reward": worth,
+        "held": answer_marking.contains(lines, question.answers),
+        "facts": float(len(memory.facts)),
+        "kept": float(memory.told(range(len(memory.facts)), budget=10**9).tokens),
+        "told": float(sum(count_tokens(f"{one.title}\n{one.text}") for one in documents)),
+        "read": float(sum(count_tokens(seen) for seen, _, _, _ in turns)),
+    }
+
+
+def _text(passage: Mapping[str, Any]) -> Text:
+    return Text(passage["title"], passage["text"], passage["sentences"] or ())

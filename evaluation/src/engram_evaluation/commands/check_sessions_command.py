@@ -1,0 +1,72 @@
+"""``engram check-sessions``: eighty questions whose right end is known, in sessions and by one query."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engram_evaluation.commands.dataset_names import load_dataset
+from engram.runtime.local_engine import engine
+from engram.cli.terminal import MEASURE, cli, err, say, say_json, say_table
+
+
+@cli.command("check-sessions", rich_help_panel=MEASURE)
+def check_sessions(
+    half: Annotated[
+        str, typer.Option(help="develop, kept-back or both; rules are changed by looking at `develop` alone.")
+    ] = "both",
+    sets: Annotated[
+        Path, typer.Option(help="Folder of the evaluation sets support_forum and project_docs.")
+    ] = Path("evaluation_sets"),
+    details: Annotated[
+        bool, typer.Option("--details", help="Also print each question's end and what its rounds asked.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Count what sessions gain and lose against one query, and how often they end rightly."""
+    from engram.config.settings import Settings
+    from engram.context.errors import InvalidRequestError
+    from engram_evaluation.harness import open_harness
+    from engram_evaluation.run_progress import progress, steps, ticks
+    from engram_evaluation.session_questions import (
+        HALVES,
+        QuestionOutcome,
+        check,
+        corpora,
+        load_questions,
+        summaries,
+    )
+    from engram_evaluation.session_questions import as_json as all_of_it
+
+    named = half.replace("-", " ")
+    if named not in (*HALVES, "both"):
+        raise InvalidRequestError(f"--half is develop, kept-back or both, not {half!r}.")
+    every = load_questions()
+    chosen = [question for question in every if named in ("both", question.half)]
+    datasets = corpora(every, load_dataset(Path("sample")), sets)
+    outcomes: list[QuestionOutcome] = []
+    with engine(Settings()) as (services, _), progress(err()) as bars:
+        for name, dataset in datasets.items():
+            questions = [question for question in chosen if question.corpus == name]
+            harness = open_harness(services, dataset, ticks(bars, f"{name}: ingest"))
+            outcomes += check(harness, questions, steps(bars, name, len(questions)))
+    if as_json:
+        say_json(all_of_it(outcomes))
+        return
+    if details:
+        for one in outcomes:
+            mark = "right" if one.is_right else "WRONG"
+            evidence_count = len(one.question.evidence)
+            say(f"{one.question.id} ({one.question.half}, {one.question.kind}): {one.question.text}")
+            say(
+                f"    {mark}: {one.stop}; query {one.query}/{evidence_count}, "
+                f"session {one.session}/{evidence_count}, read {one.read}/{evidence_count}"
+            )
+            for text in one.queries[1:]:
+                say(f"    asked: {text}")
+    headings = ["", "questions", "gains", "losses", "right stops", "wrong stops"]
+    rows = [
+        [one.name, *(str(count) for count in (one.questions, one.gains, one.losses, one.right, one.wrong))]
+        for one in summaries(outcomes)
+    ]
+    say_table([headings, *rows], "<>>>>>")

@@ -1,0 +1,276 @@
+"""The command that measures: retrieval, and what verdicts teach it."""
+
+import json
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engram_evaluation.commands.dataset_names import load_dataset
+from engram.runtime.local_engine import engine, require_evaluation_packages
+from engram.cli.terminal import MEASURE, cli, err, figures, say, say_table
+
+if TYPE_CHECKING:
+    from engram_evaluation.dataset import Dataset
+    from engram_evaluation.learning_variations import Variation
+    from engram_evaluation.run_options import Options
+    from engram.runtime.container import Application, Servers
+
+WIDTH = 120  # of the table where there is no terminal to ask
+
+
+@cli.command(rich_help_panel=MEASURE)
+def evaluate(
+    dataset: Annotated[
+        Path, typer.Argument(help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
+    ],
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
+            "clicks, adapt, expand, human, answers, sweep, extraction, facts, session or agent: docs/evaluation.md."
+        ),
+    ] = "cold",
+    profile: Annotated[str, typer.Option(help="paper or default")] = "default",
+    turns: Annotated[int, typer.Option(help="Rounds of verdicts.")] = 1,
+    at: Annotated[
+        str,
+        typer.Option(help="Measure after these turns only, as 1,5; before the first and after the last always."),
+    ] = "",
+    verdicts: Annotated[str, typer.Option(help="full: also names missed evidence; returned: does not.")] = "full",
+    judge: Annotated[str, typer.Option(help="oracle or llm")] = "oracle",
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(help="Order of verdicts (adapt: which questions are judged); several give means."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            "--questions",
+            help="Judge at most so many questions (cold, stream, clicks, answers, sweep: ask; adapt: draw from so "
+            "many of those with expansions; human: so many that are rated, and of the others).",
+        ),
+    ] = None,
+    stop_rule: Annotated[
+        str | None,
+        typer.Option(
+            help="What ends hops early: none, coverage, learned, published or llm; the profile's own by default."
+        ),
+    ] = None,
+    freeze: Annotated[
+        list[str] | None, typer.Option(help="Verdicts leave this alone: task, time, recall or weights; repeatable.")
+    ] = None,
+    prior: Annotated[
+        Path | None, typer.Option(help="File with ranking weights to start from, as `engram fit` writes.")
+    ] = None,
+    fractions: Annotated[
+        str, typer.Option(help="adapt: shares of the questions with expansions that keys are adapted to.")
+    ] = "0.3,0.5,0.8",
+    retrievers: Annotated[
+        str, typer.Option(help="adapt: what answers, of dense, lexical, hybrid and graph.")
+    ] = "dense,lexical,hybrid,graph",
+    ways: Annotated[
+        str,
+        typer.Option(
+            help="adapt: how expansions are credited, of supported, published and ungated; the first at every "
+            "fraction, others at the middle one."
+        ),
+    ] = "supported,published,ungated",
+    key_building: Annotated[
+        str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
+    ] = "full",
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="expand: methods that widen questions, each an arm of its own; by default all that the data "
+            "set has."
+        ),
+    ] = "",
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="expand: widen questions now, by prf (the default) or with the configured LLM by the methods of "
+            "`engram expand`, instead of by the data set's expansions.",
+        ),
+    ] = False,
+    answered: Annotated[
+        bool,
+        typer.Option(
+            "--answered",
+            help="expand: the configured LLM also answers in words from what each arm finds, and marks that.",
+        ),
+    ] = False,
+    top_k: Annotated[
+        int,
+        typer.Option(
+            help="answers, expand --answered: passages whose sentences the language model answers from; "
+            "session: of a query."
+        ),
+    ] = 5,
+    planners: Annotated[
+        str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree and agent.")
+    ] = "pool",
+    rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
+    llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
+    oracle_errors: Annotated[
+        float | None,
+        typer.Option(
+            help="session, agent, expand --answered: an oracle that knows the data set's decompositions replies "
+            "instead of the configured endpoint, and errs at this rate: an upper bound."
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="session: also without this; repeatable. Of socratic and tree: consolidation, update, extractor. "
+            "Of pool by rules: walk, gaps, binding."
+        ),
+    ] = None,
+    paraphrased: Annotated[
+        bool,
+        typer.Option("--paraphrased", help="session: ask the paraphrases, which share few words with passages."),
+    ] = False,
+    stops: Annotated[
+        str,
+        typer.Option(
+            help="session: what may end sessions of pool: planner, rounds (nothing), enough, covered, published."
+        ),
+    ] = "planner,rounds",
+    at_least: Annotated[int, typer.Option(help="session: only questions with so many relevant passages.")] = 1,
+    folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
+        "evaluation"
+    ),
+) -> None:
+    """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
+    from rich.console import Console
+
+    from engram.config.settings import Settings
+    from engram_evaluation.evaluation_run import evaluate as run
+    from engram_evaluation.oracle_endpoint import Oracle
+    from engram_evaluation.oracle_server import ChatServer
+    from engram_evaluation.run_options import Options, numbers, whole_numbers
+
+    given: dict[str, Any] = {
+        "protocol": protocol,
+        "profile": profile,
+        "turns": turns,
+        "at": whole_numbers("--at", at),
+        "verdicts": verdicts,
+        "judge": judge,
+        "seeds": tuple(seed or [0]),
+        "limit": limit,
+        "stop_rule": stop_rule,
+        "freeze": tuple(freeze or ()),
+        "fractions": numbers("--fractions", fractions),
+        "retrievers": tuple(retrievers.split(",")),
+        "ways": tuple(ways.split(",")),
+        "key_building": key_building,
+        "methods": tuple(methods.split(",")) if methods else (),
+        "live": live,
+        "answered": answered,
+        "top_k": top_k,
+        "planners": tuple(planners.split(",")),
+        "rounds": rounds,
+        "llm_calls": llm_calls,
+        "oracle_errors": oracle_errors,
+        "without": tuple(without or ()),
+        "paraphrased": paraphrased,
+        "stops": tuple(stops.split(",")),
+        "at_least": at_least,
+        "prior": None if prior is None else prior.name if prior.is_absolute() else prior.as_posix(),
+    }
+    options = Options(**given)
+    loaded = load_dataset(dataset)
+    if options.protocol == "extraction":
+        extraction(dataset, loaded, options.limit, folder)
+        return
+    if options.protocol == "facts":
+        _facts(loaded, options, folder)
+        return
+    if options.protocol == "agent":
+        _agent(loaded, options, folder)
+        return
+    require_evaluation_packages()
+    settings = Settings()
+    if prior is not None:
+        settings = settings.model_copy(update={"ranking_prior": prior})
+    with ExitStack() as stack:
+        if options.oracle_errors is not None:
+            oracle = Oracle(loaded, options.oracle_errors, options.seeds[0])
+            base_url = stack.enter_context(ChatServer(oracle)).base_url
+            settings = settings.model_copy(update={"llm_base_url": base_url, "llm_model": "oracle"})
+        services, addresses = stack.enter_context(engine(settings))
+
+        def vary(variation: "Variation") -> "Application":
+            return stack.enter_context(closing(varied(services, addresses, variation)))
+
+        report = run(services, vary, loaded, options, folder, err())
+    console = Console()
+    wide = console if console.is_terminal else Console(width=WIDTH)
+    wide.print(report.table())
+    for further in report.further_tables():
+        wide.print(further)
+    say(f"{folder / options.slug(loaded.name)}.md and .json")
+
+
+def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path) -> None:
+    """Measure the facts that the rules find, which takes no server: nothing is ingested."""
+    from engram.config.settings import Settings
+    from engram_evaluation.extraction_protocol import measure
+    from engram.runtime.models import Models
+
+    models = Models(Settings())
+    measured = measure(dataset, loaded, models.language, models.embedder, limit)
+    path = folder / "extraction" / f"{loaded.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    say_table([["figure", "value"], *figures(measured)], "<>")
+    say(str(path))
+
+
+def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """The protocol ``facts``, which measures other things and ingests nothing."""
+    from rich.console import Console
+
+    from engram.config.settings import Settings
+    from engram_evaluation.facts_protocol import facts
+    from engram_evaluation.run_progress import progress, steps
+
+    with engine(Settings()) as (services, _), progress(err()) as bars:
+        report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
+    Console(width=WIDTH).print(report.table())
+    say(report.note())
+    say(str(report.write(folder, options.slug(dataset.name))))
+
+
+def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """The protocol ``agent``: an environment is played, which takes no server."""
+    from rich.console import Console
+
+    from engram_evaluation.agent_protocol import playing
+    from engram_evaluation.run_progress import progress, steps
+    from engram.providers.language import load_language
+
+    with progress(err()) as bars:
+        report = playing(dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total))
+    Console(width=WIDTH).print(report.table())
+    say(report.note())
+    say(str(report.write(folder, options.slug(dataset.name))))
+
+
+def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
+    """The same encoder on the same servers, with a part of learning left out or changed."""
+    from engram.runtime.container import Application
+
+    hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit
+    other = Application(services.settings.model_copy(update={"hub_limit": hub_limit}), addresses)
+    other.models.embedder, other.models.language = services.embedder, services.language
+    other.models.key_learning = replace(services.key_learning, gated=not variation.ungated_keys)
+    other.models.noise = replace(services.noise, fixed_gain=variation.fixed_gain, frozen=variation.frozen)
+    if variation.uncapped:
+        other.models.noise = replace(other.noise, share=1.0, contested=1.0, comparisons=None)
+    return other

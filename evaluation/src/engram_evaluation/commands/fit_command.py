@@ -1,0 +1,89 @@
+"""The command that fits the ranking weights every collection starts from."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engram_evaluation.commands.dataset_names import load_dataset
+from engram.runtime.local_engine import engine
+from engram.cli.terminal import MEASURE, cli, err, say, say_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engram_evaluation.fact_links_measure import Compared
+
+
+@cli.command(rich_help_panel=MEASURE)
+def fit(
+    datasets: Annotated[
+        list[Path], typer.Argument(help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_RANKING_PRIOR.")] = Path(
+        "ranking_prior.json"
+    ),
+    facts: Annotated[
+        bool,
+        typer.Option("--facts", help="Only measure what facts would add, each data set by weights of the others."),
+    ] = False,
+    ranking: Annotated[
+        Path | None,
+        typer.Option(help="Keep the ranking weights of this file; fit only when an answer is enough."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="The first so many questions of each, over the passages that come with them."),
+    ] = None,
+) -> None:
+    """Fit the weights that collections start from to data sets with known relevant passages.
+
+    Each kind of corpus (encyclopedic, general) has weights of its own. A kind that none of the data sets is of
+    keeps the shipped ones.
+    """
+    from engram.config.settings import Settings
+    from engram.context.errors import InvalidRequestError
+    from engram_evaluation.dataset import cut
+    from engram_evaluation.fact_links_measure import compare
+    from engram_evaluation.harness import open_harness
+    from engram_evaluation.run_progress import progress, steps, ticks
+    from engram_evaluation.weight_fit import fit_kinds
+    from engram.providers.ranking_prior import SHIPPED, for_any_kind, load_ranking, no_preference
+
+    previous = None if ranking is None else load_ranking(ranking)
+    loaded = [cut(load_dataset(folder), limit) for folder in datasets]
+    names = tuple(dataset.name for dataset in loaded)
+    if previous is not None and not any(sorted(fitted) == sorted(names) for _, _, fitted in previous.values()):
+        fitted = "; ".join(f"{kind}: {', '.join(names)}" for kind, (_, _, names) in previous.items())
+        raise InvalidRequestError(f"The weights in {ranking} were fitted to other data sets ({fitted}).")
+    with engine(Settings()) as (services, _), progress(err()) as bars:
+        if not facts:  # a prior over other features must not stand in the way of its successor
+            services.models.priors = for_any_kind(no_preference())
+        corpora = [
+            (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
+        ]
+        report_progress = partial(steps, bars)
+        if facts:
+            _say_facts(compare(corpora, services.language, services.priors.encyclopedic.first, report_progress))
+            return
+        shipped = json.loads(SHIPPED.read_text(encoding="utf-8"))
+        content = fit_kinds(corpora, report_progress, shipped, previous)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    say(str(out))
+
+
+def _say_facts(comparisons: "Sequence[Compared]") -> None:
+    rows = [
+        [
+            one.dataset,
+            str(one.questions),
+            *(f"{value:.3f}" for pair in zip(one.without, one.with_facts, strict=True) for value in pair),
+            ", ".join(f"{name} {weight:.2f}" for name, weight in one.weights.items()),
+        ]
+        for one in comparisons
+    ]
+    measured = [head for name in ("R@2", "R@5", "all@5") for head in (name, "with facts")]
+    say_table([["data set", "questions", *measured, "weights"], *rows], "<>>>>>>><")

@@ -1,0 +1,79 @@
+"""The command that fits the published stop of sessions and of hops."""
+
+import json
+import math
+from functools import partial
+from pathlib import Path
+from typing import Annotated, cast, get_args
+
+import typer
+
+from engram_evaluation.commands.dataset_names import load_dataset
+from engram.runtime.local_engine import engine
+from engram.cli.terminal import MEASURE, cli, err, say, say_table
+
+
+@cli.command("fit-stop", rich_help_panel=MEASURE)
+def fit_stop(
+    datasets: Annotated[
+        list[Path], typer.Argument(help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
+    ],
+    limit: Annotated[int | None, typer.Option(min=1, help="Questions of each data set; all by default.")] = None,
+    of: Annotated[
+        str, typer.Option(help="Whose evidence is learned from: sessions (after each round) or queries (each hop).")
+    ] = "sessions",
+    hidden: Annotated[
+        int, typer.Option(min=0, max=64, help="Units of a hidden layer; 0 for a logistic model.")
+    ] = 0,
+    out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_STOP_WEIGHTS.")] = Path(
+        "stop_weights.json"
+    ),
+    check: Annotated[
+        Path | None,
+        typer.Option(help="Another data set: how well rounds of its sessions are told, and after verdicts."),
+    ] = None,
+    verdicts: Annotated[int, typer.Option(min=1, help="With --check: on so many of its sessions.")] = 60,
+) -> None:
+    """Fit RFM-RAG's stop, by the configured cross-encoder if there is one, and what is believed of a session's pool
+    before any verdict.
+    """
+    import numpy as np
+
+    from engram.config.settings import Settings
+    from engram.context.errors import InvalidRequestError
+    from engram.core.planning.feedback_stop import FEATURES, Network
+    from engram_evaluation.harness import open_harness
+    from engram_evaluation.run_progress import progress, steps, ticks
+    from engram_evaluation.stop_fit import Of, by_session
+    from engram_evaluation.stop_fit import fit_stop as fitted
+    from engram_evaluation.taught_rounds import taught
+    from engram.providers.stop_weights import COSINE, StopWeights, stop_as_json
+
+    if of not in get_args(Of):
+        raise InvalidRequestError(f"--of is one of {', '.join(get_args(Of))}, not {of!r}.")
+    loaded = [load_dataset(folder) for folder in datasets]
+    checked = None if check is None else load_dataset(check)
+    with engine(Settings()) as (services, _), progress(err()) as bars:
+        by = COSINE if services.models.relevance is None else services.models.relevance.name
+        # Weights that were fitted by another second feature must not stand in the way of their successors.
+        services.models.stop_weights = StopWeights(Network(np.zeros(len(FEATURES))), by, ())
+        corpora = [
+            (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
+        ]
+        network, rounds = fitted(corpora, limit, partial(steps, bars), of=cast("Of", of), hidden=hidden)
+        if checked is not None and rounds is not None:
+            harness = open_harness(services, checked, ticks(bars, f"{checked.name}: ingest"))
+            questions = list(checked.questions)[:limit]
+            sessions = by_session(harness, questions, steps(bars, checked.name, len(questions)))
+            learned = taught(rounds, sessions, [verdicts])
+            say_table(
+                [
+                    ["verdicts", "AUC", "ECE"],
+                    *([str(one.verdicts), f"{one.auc or math.nan:.3f}", f"{one.error:.3f}"] for one in learned),
+                ],
+                ">>>",
+            )
+    weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded), rounds)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(stop_as_json(weights), indent=1) + "\n", encoding="utf-8")
+    say(str(out))

@@ -1,0 +1,36 @@
+"""The command that gathers what several evaluations wrote into one page, for reading or for a browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engram.cli.terminal import MEASURE, cli, say
+
+
+@cli.command(rich_help_panel=MEASURE)
+def report(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that `engram evaluate --out` wrote into.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The Markdown file to write; without it and --html it is printed.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="The HTML file to write: tables and charts, for a browser, on its own.")
+    ] = None,
+) -> None:
+    """Gather the reports of several evaluations, as of several data sets, into one page."""
+    from engram_evaluation.html_page import html as as_html
+    from engram_evaluation.report_page import gather
+
+    if html is not None:
+        _write(html, as_html(folders))
+    if out is not None:
+        _write(out, gather(folders))
+    elif html is None:
+        say(gather(folders).rstrip("\n"))
+
+
+def _write(file: Path, page: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(page, encoding="utf-8")
+    say(str(file))

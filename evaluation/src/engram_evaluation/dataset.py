@@ -1,0 +1,313 @@
+"""Data sets in the BEIR layout: a corpus, queries, relevance labels and, at best, gold sentences."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from engram.core.filter.logged_verdict import Expansion
+from engram_evaluation.dataset_files import DatasetError, Line, existing, find, json_lines, labels, text_of
+from engram_evaluation.decomposition import ReasoningHop, hops
+from engram_evaluation.rating_scale import Rated, read_ratings
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A sentence that supports a query's answer."""
+
+    passage_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query with what is known to answer it.
+
+    Attributes:
+        relevant: ids of its relevant passages.
+        gold: its supporting sentences; empty where the data set has labels of passages only.
+        type: the data set's own kind of question, or "".
+        answers: accepted answers, the main one first.
+        evidences: gold facts that lead to the answer: subject, relation, object.
+        page: what it is about, where the data set names it.
+        hops: how the data set itself takes it apart; empty where it does not.
+        context: ids of the passages that the data set gives with it, in its order.
+    """
+
+    id: str
+    text: str
+    relevant: frozenset[str]
+    gold: tuple[Gold, ...]
+    type: str
+    answers: tuple[str, ...] = ()
+    evidences: tuple[tuple[str, str, str], ...] = ()
+    page: str = ""
+    hops: tuple[ReasoningHop, ...] = ()
+    context: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One corpus with its questions.
+
+    Attributes:
+        passages: as the ingest use case takes them: id, title, text, metadata, sentences.
+        questions: those with at least one relevant passage, in file order.
+        paraphrases: question id -> the same question in other words.
+        fingerprint: changes with anything else here.
+        expansions: question id -> the units that widen it.
+        unlabelled: the queries of which no passage is labelled relevant, in file order.
+        ratings: id of a question, labelled or not -> what people said of passages that it was answered with.
+    """
+
+    name: str
+    passages: tuple[dict[str, Any], ...]
+    questions: tuple[Question, ...]
+    paraphrases: Mapping[str, Question]
+    fingerprint: str
+    expansions: Mapping[str, tuple[Expansion, ...]] = field(default_factory=dict)
+    unlabelled: tuple[Question, ...] = ()
+    ratings: Mapping[str, tuple[Rated, ...]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many questions it has; unlabelled ones count where there are no others."""
+        return len(self.questions) or len(self.unlabelled)
+
+
+def load(folder: Path) -> Dataset:
+    """Read ``corpus.jsonl``, ``queries.jsonl`` (or ``questions.jsonl``) and ``qrels.tsv``, and what there is of
+    ``paraphrases.jsonl``, ``expansions.jsonl`` and ``ratings.jsonl``.
+
+    JSONL files may be compressed (``.gz``). Without a file of paraphrases, a query's own ``metadata.paraphrase``
+    counts, if it has one.
+
+    Raises:
+        DatasetError: a file is missing or a line cannot be used.
+    """
+    if not folder.is_dir():
+        raise DatasetError(
+            f"{folder} is no folder. A data set is a folder with corpus.jsonl, queries.jsonl, qrels.tsv."
+        )
+    queries = json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl"))
+    separate = find(folder, "paraphrases.jsonl")
+    widening, rated = find(folder, "expansions.jsonl"), find(folder, "ratings.jsonl")
+    return build(
+        folder.resolve().name,
+        json_lines(existing(folder, "corpus.jsonl")),
+        queries,
+        labels(existing(folder, "qrels.tsv")),
+        json_lines(separate) if separate else _own_paraphrases(queries),
+        json_lines(widening) if widening else (),
+        json_lines(rated) if rated else (),
+    )
+
+
+def build(
+    name: str,
+    corpus: Iterable[Line],
+    queries: Iterable[Line],
+    relevance: Iterable[tuple[str, str, str]],
+    paraphrases: Iterable[Line] = (),
+    expansions: Iterable[Line] = (),
+    ratings: Iterable[Line] = (),
+) -> Dataset:
+    """Put a data set together from rows; ``relevance`` is (where, query id, passage id).
+
+    Raises:
+        DatasetError: a row lacks something, repeats an id or names what is not there.
+    """
+    passages = [_passage(where, row) for where, row in corpus]
+    if not passages:
+        raise DatasetError(f"{name}: the corpus is empty.")
+    known = _unique(name, "passage", (passage["id"] for passage in passages))
+    rows = list(queries)
+    query_ids = _unique(name, "query", (text_of(where, row, "_id") for where, row in rows))
+    relevant: dict[str, set[str]] = {}
+    for where, query, passage in relevance:
+        if query not in query_ids:
+            raise DatasetError(f"{where}: there is no query {query!r}.")
+        if passage not in known:
+            raise DatasetError(f"{where}: there is no passage {passage!r}.")
+        relevant.setdefault(query, set()).add(passage)
+    every = [_question(where, row, relevant.get(row["_id"], set()), known) for where, row in rows]
+    if not relevant and not any(question.answers for question in every):
+        raise DatasetError(
+            f"{name}: qrels.tsv labels no passage and no query has answers: nothing can be measured."
+        )
+    questions = [question for question in every if question.relevant]
+    by_id = {question.id: question for question in questions}
+    reworded = {}
+    for where, row in paraphrases:
+        original_id = _metadata(where, row).get("paraphrase_of")
+        if original_id not in query_ids:
+            raise DatasetError(f"{where}: metadata.paraphrase_of names no query: {original_id!r}.")
+        if original_id in by_id:
+            original = by_id[original_id]
+            reworded[original_id] = Question(
+                text_of(where, row, "_id"),
+                text_of(where, row, "text"),
+                original.relevant,
+                original.gold,
+                original.type,
+            )
+    widened = _expansions(name, expansions, query_ids)
+    rated = read_ratings(name, ratings, query_ids, known)
+    digest = hashlib.sha256(json.dumps([passages, [row for _, row in rows]], sort_keys=True).encode())
+    digest.update(json.dumps([[q, sorted(relevant[q])] for q in sorted(relevant)]).encode())
+    digest.update(
+        json.dumps([[original_id, reworded[original_id].text] for original_id in sorted(reworded)]).encode()
+    )
+    digest.update(
+        json.dumps(
+            [[original_id, [[e.method, e.text] for e in widened[original_id]]] for original_id in sorted(widened)]
+        ).encode()
+    )
+    if rated:
+        digest.update(
+            json.dumps(
+                [[original_id, [asdict(pair) for pair in rated[original_id]]] for original_id in sorted(rated)]
+            ).encode()
+        )
+    return Dataset(
+        name,
+        tuple(passages),
+        tuple(questions),
+        reworded,
+        digest.hexdigest()[:16],
+        {original_id: units for original_id, units in widened.items() if original_id in by_id},
+        tuple(question for question in every if not question.relevant),
+        rated,
+    )
+
+
+def cut(dataset: Dataset, limit: int | None) -> Dataset:
+    """The first ``limit`` questions over the passages that come with them: what it gives with each, or labels."""
+    if limit is None or limit >= len(dataset.questions):
+        return dataset
+    questions = dataset.questions[:limit]
+    passage_ids = {passage for one in questions for passage in (*one.context, *one.relevant)}
+    return replace(
+        dataset,
+        name=f"{dataset.name}-{limit}",
+        passages=tuple(passage for passage in dataset.passages if passage["id"] in passage_ids),
+        questions=questions,
+        paraphrases={one.id: dataset.paraphrases[one.id] for one in questions if one.id in dataset.paraphrases},
+        fingerprint=f"{dataset.fingerprint}-{limit}",
+        expansions={one.id: dataset.expansions[one.id] for one in questions if one.id in dataset.expansions},
+        unlabelled=(),
+        ratings={},
+    )
+
+
+def _passage(where: str, row: dict[str, Any]) -> dict[str, Any]:
+    metadata = dict(_metadata(where, row))
+    sentences = metadata.pop("sentences", None)
+    if sentences is not None and not (isinstance(sentences, list) and all(isinstance(s, str) for s in sentences)):
+        raise DatasetError(f"{where}: metadata.sentences must be a list of strings.")
+    title = row.get("title")
+    if title is not None and not isinstance(title, str):
+        raise DatasetError(f"{where}: title must be a string.")
+    return {
+        "id": text_of(where, row, "_id"),
+        "title": title if title and title.strip() else None,
+        "text": text_of(where, row, "text"),
+        "metadata": metadata,
+        "sentences": sentences or None,
+    }
+
+
+def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[str]) -> Question:
+    metadata = _metadata(where, row)
+    gold = []
+    for support in metadata.get("supporting_sentences") or []:
+        if not (isinstance(support, list) and len(support) == 3 and isinstance(support[2], str)):
+            raise DatasetError(f"{where}: a supporting sentence is [passage id, index, sentence], not {support!r}.")
+        if support[0] not in known:
+            raise DatasetError(
+                f"{where}: a supporting sentence names passage {support[0]!r}, which does not exist."
+            )
+        gold.append(Gold(support[0], support[2]))
+    return Question(
+        text_of(where, row, "_id"),
+        text_of(where, row, "text"),
+        frozenset(relevant),
+        tuple(dict.fromkeys(gold)),
+        str(metadata.get("type") or ""),
+        _answers(where, metadata),
+        _evidences(where, metadata),
+        str(metadata.get("page") or ""),
+        hops(where, metadata),
+        _context(where, metadata, known),
+    )
+
+
+def _context(where: str, metadata: Mapping[str, Any], known: set[str]) -> tuple[str, ...]:
+    context_ids = metadata.get("context_ids") or []
+    if not (isinstance(context_ids, list) and all(isinstance(one, str) for one in context_ids)):
+        raise DatasetError(f"{where}: metadata.context_ids must be a list of strings.")
+    missing = [one for one in context_ids if one not in known]
+    if missing:
+        raise DatasetError(f"{where}: metadata.context_ids names passage {missing[0]!r}, which does not exist.")
+    return tuple(dict.fromkeys(context_ids))
+
+
+def _evidences(where: str, metadata: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    triples = []
+    for fact in metadata.get("evidences") or []:
+        if not (isinstance(fact, list) and len(fact) == 3 and all(isinstance(part, str) for part in fact)):
+            raise DatasetError(f"{where}: a gold fact is [subject, relation, object], not {fact!r}.")
+        triples.append((fact[0], fact[1], fact[2]))
+    return tuple(triples)
+
+
+def _answers(where: str, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    answers = metadata.get("answers") or []
+    if not (isinstance(answers, list) and all(isinstance(answer, str) for answer in answers)):
+        raise DatasetError(f"{where}: metadata.answers must be a list of strings.")
+    return tuple(dict.fromkeys(answer for answer in answers if answer.strip()))
+
+
+def _expansions(name: str, lines: Iterable[Line], query_ids: set[str]) -> dict[str, tuple[Expansion, ...]]:
+    """Query id -> its units."""
+    widened: dict[str, tuple[Expansion, ...]] = {}
+    for where, row in lines:
+        of, units = text_of(where, row, "query_id"), row.get("units")
+        if of not in query_ids:
+            raise DatasetError(f"{where}: query_id names no query: {of!r}.")
+        if of in widened:
+            raise DatasetError(f"{name}: query {of!r} is expanded twice.")
+        if not (isinstance(units, list) and units and all(isinstance(unit, dict) for unit in units)):
+            raise DatasetError(f"{where}: units must be a list of objects that is not empty.")
+        widened[of] = tuple(
+            Expansion(text_of(where, unit, "method"), text_of(where, unit, "text")) for unit in units
+        )
+    return widened
+
+
+def _own_paraphrases(queries: Iterable[Line]) -> list[Line]:
+    return [
+        (where, {"_id": f"{row['_id']}-para", "text": reworded, "metadata": {"paraphrase_of": row["_id"]}})
+        for where, row in queries
+        if (reworded := _metadata(where, row).get("paraphrase")) is not None and "_id" in row
+    ]
+
+
+def _metadata(where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = row.get("metadata")
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        raise DatasetError(f"{where}: metadata must be an object.")
+    return metadata
+
+
+def _unique(name: str, kind: str, ids: Iterable[str]) -> set[str]:
+    seen: set[str] = set()
+    for identity in ids:
+        if identity in seen:
+            raise DatasetError(f"{name}: {kind} {identity!r} comes twice.")
+        seen.add(identity)
+    return seen

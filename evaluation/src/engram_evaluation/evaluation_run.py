@@ -1,0 +1,195 @@
+"""``engram evaluate``: one protocol on one data set, from the corpus to the report."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from rich.console import Console
+
+from engram.config.settings import Settings
+from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram_evaluation import verdict_givers
+from engram_evaluation.adapt_protocol import adapt
+from engram_evaluation.answers_protocol import answers
+from engram_evaluation.clicks_protocol import clicks
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.expand_protocol import check, expand
+from engram_evaluation.finished_phases import Phase, Phases
+from engram_evaluation.harness import EvaluatedServices, open_harness
+from engram_evaluation.human_protocol import human
+from engram_evaluation.learning_turns import learning
+from engram_evaluation.learning_variations import COMPARED, FULL, Variation
+from engram_evaluation.plots import draw
+from engram_evaluation.protocols import Run, cold
+from engram_evaluation.report_table import FITTED
+from engram_evaluation.run_options import Options
+from engram_evaluation.run_progress import progress, steps, ticks
+from engram_evaluation.run_report import Indexing, RunReport
+from engram_evaluation.session_protocol import sessions
+from engram_evaluation.stream_protocol import stream
+from engram_evaluation.sweep_protocol import sweep
+from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
+from engram.providers.ranking_prior import RankingPriors
+
+# Settings that can change a figure.
+ENGINE = (
+    "embedding_model",
+    "embedding_precision",
+    "spacy_model",
+    "question_memory_threshold",
+    "hub_limit",
+    "candidate_limit",
+    "exact_search_limit",
+    "observation_noise_positive",
+    "observation_noise_negative",
+    "process_noise",
+    "judge_daily_share",
+    "judge_contested_share",
+    "judge_daily_comparisons",
+    "judge_newcomer_share",
+)
+# Those that can change a figure of ``adapt`` and ``expand`` alone.
+KEYS = ("key_strength", "passage_key_term_strength", "passage_key_units", "key_capacity", "passage_key_gate_top_k")
+
+# Those that can change a figure under the ``--stop-rule`` that goes by them.
+STOPS: Mapping[str, tuple[str, ...]] = {
+    "learned": ("sufficiency_threshold",),
+    "published": ("stop_weights", "cross_encoder"),
+}
+
+DIGITS = 16
+"""Of the encoder's fingerprint that a report shows."""
+
+UNLABELLED = ("human", "answers")
+"""Protocols that need no passage to be labelled relevant."""
+
+
+class Configured(EvaluatedServices, Protocol):
+    """The use cases, and the settings they were made with."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def priors(self) -> RankingPriors: ...
+
+
+def evaluate(
+    services: Configured,
+    vary: Callable[[Variation], EvaluatedServices],
+    dataset: Dataset,
+    options: Options,
+    folder: Path,
+    console: Console,
+) -> RunReport:
+    """Ingest, run the protocol, write ``folder/*.json`` and ``*.md``; a stopped run goes on where it was.
+
+    ``vary`` gives the use cases on the same database with a part of learning left out or changed.
+
+    Raises:
+        InvalidRequestError: the data set does not have what the protocol needs.
+        LlmNotConfiguredError: a language model is needed and none is configured.
+    """
+    began = time.perf_counter()
+    if not dataset.questions and options.protocol not in UNLABELLED:
+        raise InvalidRequestError(
+            f"{dataset.name} labels no passage as relevant, so --protocol {options.protocol} measures nothing."
+        )
+    if options.protocol == "answers" and services.llm is None:
+        raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
+    if options.protocol == "expand":
+        check(dataset, options, services.llm)
+    judge = verdict_givers.choose(options.judge, options.verdicts, services.llm)
+    names = ENGINE + KEYS if options.protocol in {"adapt", "expand"} else ENGINE
+    engine = {name: getattr(services.settings, name) for name in names}
+    engine["embedding_model"] = services.embedder.model  # of a folder its name, which says nothing of its weights
+    engine["embedding_fingerprint"] = services.embedder.fingerprint[:DIGITS]
+    if pipeline_folder(services.settings.spacy_model) is None:
+        engine["spacy_model"] = RULES  # what is not installed found no names
+    engine["ranking_prior"] = [services.priors.name, *services.priors.fitted]
+    asks = (
+        options.protocol == "answers"
+        or options.live
+        or options.answered
+        or (options.protocol == "session" and services.llm is not None)
+    )
+    if asks or "llm" in {options.judge, options.stop_rule}:
+        engine["llm_model"] = services.settings.llm_model
+    for name in STOPS.get(options.stop_rule or "", ()):
+        value = getattr(services.settings, name)
+        engine[name] = str(value) if isinstance(value, Path) else value
+    fitted = options.weighted and dataset.name in services.priors.fitted
+    if fitted:
+        _warn(console, dataset, services.priors)
+    with progress(console) as bars:
+        read, opened = _tokens_read(services), time.perf_counter()
+        harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
+        tokens = None if read is None else (_tokens_read(services) or 0) - read
+        indexing = Indexing(time.perf_counter() - opened, tokens)
+        run = Run(
+            harness=harness,
+            dataset=dataset,
+            options=options,
+            judge=judge,
+            phases=lambda parameters: Phases(folder, parameters),
+            begin=lambda label, total: steps(bars, label, total),
+            vary=cache(vary),  # several seeds share its connections
+            engine=engine,
+        )
+        phases = _run(run)
+    report = RunReport(
+        dataset, options, engine, phases, time.perf_counter() - began, run.trajectories, indexing, fitted
+    )
+    write(report, folder)
+    return report
+
+
+def _warn(console: Console, dataset: Dataset, priors: RankingPriors) -> None:
+    console.print(
+        f"Warning: {FITTED}: the ranking weights in use were fitted to {', '.join(priors.fitted)}. "
+        f"Figures of {dataset.name} are better than those of data that they have not seen; "
+        "fit others with `engram fit` and give them with --prior.",
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+    )
+
+
+@runtime_checkable
+class _Counting(Protocol):
+    """An encoder that counts what it reads."""
+
+    @property
+    def tokens_read(self) -> int: ...
+
+
+def _tokens_read(services: EvaluatedServices) -> int | None:
+    return services.embedder.tokens_read if isinstance(services.embedder, _Counting) else None
+
+
+def _run(run: Run) -> list[Phase]:
+    alone: Mapping[str, Callable[[Run], list[Phase]]] = {
+        "cold": cold,
+        "stream": stream,
+        "clicks": clicks,
+        "adapt": adapt,
+        "expand": expand,
+        "human": human,
+        "answers": answers,
+        "sweep": sweep,
+        "session": sessions,
+    }
+    protocol = run.options.protocol
+    return alone[protocol](run) if protocol in alone else learning(run, COMPARED.get(protocol, (FULL,)))
+
+
+def write(report: RunReport, folder: Path) -> list[Path]:
+    """Write the report's files; where the JSON and the Markdown are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    slug = report.options.slug(report.dataset.name)
+    as_json, as_markdown = folder / f"{slug}.json", folder / f"{slug}.md"
+    as_json.write_text(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    as_markdown.write_text(report.markdown(draw(report, folder)), encoding="utf-8")
+    return [as_json, as_markdown]

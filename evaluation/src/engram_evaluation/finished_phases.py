@@ -1,0 +1,92 @@
+"""Finished parts of a run on disk, so that a long run that was stopped goes on where it was.
+
+A part is found again only under the same parameters, data set and code, so a resumed run never mixes two of them.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engram_evaluation.memory_trajectories import Trajectories
+from engram_evaluation.retrieval_metrics import QuestionScores
+
+CODE = ("core", "evaluation", "providers", "services", "storage")
+"""Folders of ``app/`` that can change a figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One group of questions, asked once each in one state of the memory.
+
+    Attributes:
+        arm: what answered.
+        group: what was asked, in words.
+        turn: rounds of verdicts before it.
+        seed: of the order in which verdicts came; None where no order matters.
+    """
+
+    arm: str
+    group: str
+    turn: int
+    seed: int | None
+    rows: tuple[QuestionScores, ...]
+
+
+class Phases:
+    """Phases of runs with the same parameters, one JSON file each."""
+
+    def __init__(self, folder: Path, parameters: Mapping[str, Any]) -> None:
+        plain = json.dumps(dict(parameters), sort_keys=True, default=str)
+        self._folder = folder / "phases" / hashlib.sha256(plain.encode()).hexdigest()[:16]
+        self._parameters = plain
+
+    def get(self, arm: str, group: str, turn: int, seed: int | None) -> Phase | None:
+        """The phase if it was finished before; a file that cannot be read counts as unfinished."""
+        try:
+            rows = json.loads(self._path(arm, group, turn, seed).read_text(encoding="utf-8"))["questions"]
+            return Phase(arm, group, turn, seed, tuple(QuestionScores.from_json(row) for row in rows))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, phase: Phase) -> None:
+        """Keep a finished phase; a stop in between leaves no half of it."""
+        path = self._path(phase.arm, phase.group, phase.turn, phase.seed)
+        self._write(path, {"questions": [row.as_json() for row in phase.rows]})
+
+    def get_trajectories(self, arm: str, seed: int) -> Trajectories | None:
+        """What was kept of the memories of a run; a file that cannot be read counts as none."""
+        try:
+            document = json.loads(self._path(arm, "trajectories", None, seed).read_text(encoding="utf-8"))
+            return Trajectories.from_json(document["trajectories"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put_trajectories(self, arm: str, seed: int, trajectories: Trajectories) -> None:
+        """Keep the few memories that were followed through a run."""
+        self._write(self._path(arm, "trajectories", None, seed), {"trajectories": trajectories.as_json()})
+
+    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".part")
+        draft.write_text(json.dumps({"parameters": json.loads(self._parameters), **content}), encoding="utf-8")
+        os.replace(draft, path)
+
+    def _path(self, arm: str, group: str, turn: int | None, seed: int | None) -> Path:
+        name = "-".join(str(part) for part in (arm, group, turn, seed) if part is not None)
+        return self._folder / f"{''.join(c if c.isalnum() or c == '-' else '_' for c in name)}.json"
+
+
+@cache
+def code_fingerprint() -> str:
+    """Changes whenever a file does that can change a figure."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for folder in CODE:
+        for path in sorted((root / folder).rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]

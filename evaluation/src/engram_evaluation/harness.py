@@ -1,0 +1,295 @@
+"""The system under measurement: the use cases the API calls, driven in this process on one collection."""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from engram.context.errors import ConflictError, EngramError
+from engram.core.filter.logged_verdict import Expansion
+from engram.core.passage_keys.key_text import KeyBuilding
+from engram.core.ranking.profiles import ProfileName
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
+from engram_evaluation.verdict_givers import Judge, ShownSentence
+from engram.providers.embedder import Embedder
+from engram.providers.llm import Llm
+from engram.services.auth.scope import AccessService, Principal, Scope
+from engram.services.corpus.kind_measurement import KindService
+from engram.services.corpus.passage_intake import IngestService
+from engram.services.explanations.sentence_explanations import ExplainService
+from engram.services.facts.fact_search import FactSearch
+from engram.services.facts.fact_service import FactsService
+from engram.services.facts.predicate_service import PredicatesService
+from engram.services.jobs.job_runner import Runner
+from engram.services.jobs.job_service import JobsService
+from engram.services.learning.feedback_service import FeedbackService, Receipt
+from engram.services.learning.incoming_verdict import Verdict
+from engram.services.learning.verdict_learning import LearnService
+from engram.services.passage_keys.key_evolution import EvolveService
+from engram.services.passage_keys.rekey import RekeyService
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.dense_search import DenseService
+from engram.services.retrieval.pool_classifier import PoolClassifier
+from engram.services.retrieval.query import Memory, Query, Strategy, HopStopRule
+from engram.services.retrieval.query_expansion import ExpandService
+from engram.services.retrieval.query_plan import as_asked
+from engram.services.retrieval.retrieval_service import RetrieveService
+from engram.services.revocation.learning_reset import ForgetService
+from engram.services.serving.query_service import AskService
+from engram.services.sessions.session_service import SessionService
+
+LINES_PER_CHUNK = 500
+POLL_SECONDS = 0.2
+
+Tick = Callable[[int, int], None]
+"""Told how much is done and of how much."""
+
+
+class IngestFailedError(EngramError):
+    """The corpus could not be ingested."""
+
+
+class EvaluatedServices(Protocol):
+    """The use cases that an evaluation drives."""
+
+    @property
+    def access(self) -> AccessService: ...
+    @property
+    def ingest(self) -> IngestService: ...
+    @property
+    def rekey(self) -> RekeyService: ...
+    @property
+    def jobs(self) -> JobsService: ...
+    @property
+    def runner(self) -> Runner: ...
+    @property
+    def retrieve(self) -> RetrieveService: ...
+    @property
+    def ask(self) -> AskService: ...
+    @property
+    def feedback(self) -> FeedbackService: ...
+    @property
+    def learn(self) -> LearnService: ...
+    @property
+    def expand(self) -> ExpandService: ...
+    @property
+    def evolve(self) -> EvolveService: ...
+    @property
+    def forget(self) -> ForgetService: ...
+    @property
+    def kinds(self) -> KindService: ...
+    @property
+    def dense(self) -> DenseService: ...
+    @property
+    def explain(self) -> ExplainService: ...
+    @property
+    def facts(self) -> FactsService: ...
+    @property
+    def fact_search(self) -> FactSearch: ...
+    @property
+    def predicates(self) -> PredicatesService: ...
+    @property
+    def sessions(self) -> SessionService: ...
+    @property
+    def classifier(self) -> PoolClassifier: ...
+    @property
+    def llm(self) -> Llm | None: ...
+    @property
+    def embedder(self) -> Embedder: ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryArm:
+    """How questions are asked.
+
+    Attributes:
+        sentences, entities: K_S and K_E, see ``core.profiles``; None for the profile's own.
+    """
+
+    profile: ProfileName
+    memory: Memory
+    stop_rule: HopStopRule | None = None
+    ungated: bool = False
+    timeless: bool = False
+    strategy: Strategy = "graph"
+    sentences: int | None = None
+    entities: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """One data set in its own collection."""
+
+    services: EvaluatedServices
+    collection: str
+
+    @property
+    def scope(self) -> Scope:
+        """The collection as it is now."""
+        return self.services.access.scope(self.collection)
+
+    def ingest(self, dataset: Dataset, tick: Tick) -> None:
+        """Bring the collection to the data set's passages; those it holds already cost a comparison each.
+
+        Raises:
+            IngestFailedError: a batch cannot be ingested.
+        """
+        self._send(dataset, tick)
+        if self.scope.collection.passage_count != len(dataset.passages):
+            # Passages of an earlier version of the data set are still there.
+            self.services.ingest.delete_collection(self.scope)
+            self._send(dataset, tick)
+
+    def rekey(self, building: KeyBuilding, tick: Tick) -> None:
+        """Have the base keys made of this part of each passage; costs nothing where they are.
+
+        Raises:
+            IngestFailedError: they cannot be made.
+        """
+        while (scope := self.scope).collection.key_building != building:
+            try:
+                job_id = self.services.rekey.request(scope, building)
+            except ConflictError as error:
+                if "job_id" not in error.extra:  # it has finished since
+                    continue
+                job_id = uuid.UUID(error.extra["job_id"])  # of a run that was stopped, perhaps to other keys
+            self._run(job_id, self.collection, tick)
+
+    def reset(self) -> None:
+        """Forget every verdict."""
+        self.services.forget.reset(self.scope)
+
+    def ask(
+        self, question: Question, arm: QueryArm, *, read: bool = False, expansions: Sequence[Expansion] = ()
+    ) -> tuple[Answer, QuestionResult]:
+        """Ask one question: the answer, with its passages' sentences if ``read``, and what is to be measured."""
+        query = Query(
+            text=question.text,
+            scope=self.scope,
+            top_k=DEPTH,
+            memory=arm.memory,
+            profile=arm.profile,
+            strategy=arm.strategy,
+            stop_rule=arm.stop_rule,
+            include=frozenset({"trace", "sentences"} if read else {"trace"}),
+            time_constraint="" if arm.timeless else None,
+            expansions=expansions,
+        )
+        served = as_asked(query)
+        if arm.sentences is not None:
+            served = replace(served, profile=replace(served.profile, sentences_per_hop=arm.sentences))
+        if arm.entities is not None:
+            served = replace(served, profile=replace(served.profile, entities_per_hop=arm.entities))
+        if arm.ungated:
+            policy = replace(served.profile.policy, gated=False)
+            served = replace(served, profile=replace(served.profile, policy=policy))
+        began = time.perf_counter()
+        answer = self.services.ask.query(query, served, explained=False)
+        ms = (time.perf_counter() - began) * 1000.0
+        ranking = [passage.passage_id for passage in answer.passages]
+        if arm.strategy != "graph":
+            return answer, QuestionResult(question, ranking, ms=ms)
+        # Between hops the model is asked whether the evidence suffices, but not after the last one allowed.
+        calls = answer.hops - (answer.stop_reason == "max_hops") if answer.stop_rule == "llm" else 0
+        observation = QuestionResult(
+            question,
+            ranking,
+            [sentence.place for sentence in shown(answer) if sentence.selected],
+            answer.hops,
+            calls,
+            ms,
+        )
+        return answer, observation
+
+    def teach(self, question: Question, arm: QueryArm, judge: Judge) -> tuple[QuestionResult, Receipt | None]:
+        """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
+        answer, observation = self.ask(question, arm, read=True)
+        verdict = judge.verdict(self.scope, answer.query_id, question, shown(answer))
+        if verdict is None:
+            return observation, None
+        return observation, self.give(question, verdict)
+
+    def flood(self, question: Question, arm: QueryArm, judge: Judge, named: Sequence[Principal]) -> None:
+        """Ask, and have the same verdict given by each of these."""
+        answer, _ = self.ask(question, arm, read=True)
+        verdict = judge.verdict(self.scope, answer.query_id, question, shown(answer))
+        if verdict is None:
+            return
+        scopes = [replace(verdict.scope, principal=principal) for principal in named]
+        events = [
+            self.services.feedback.accept(
+                replace(verdict, scope=scope, judge=None), f"evaluate-{uuid.uuid4()}"
+            ).event.id
+            for scope in scopes
+        ]
+        applied = self.services.learn.apply(verdict.scope.collection.id, events)
+        if applied != len(events):
+            raise IngestFailedError(f"Of {len(events)} verdicts on {question.id} {applied} were applied.")
+
+    def give(self, question: Question, verdict: Verdict) -> Receipt:
+        """Give a verdict on what a question was answered, and have it applied."""
+        receipt = self.services.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
+        if receipt.event.status != "applied":
+            raise IngestFailedError(f"The verdict on {question.id} was not applied: {receipt.event.error}")
+        return receipt
+
+    def _send(self, dataset: Dataset, tick: Tick) -> None:
+        reception = self.services.ingest.receive(self.services.access.opening(self.collection))
+        lines = list(enumerate(dataset.passages, start=1))
+        for start in range(0, len(lines), LINES_PER_CHUNK):
+            reception.add(lines[start : start + LINES_PER_CHUNK], [])
+        self._run(reception.finish(), dataset.name, tick)
+
+    def _run(self, job_id: uuid.UUID, name: str, tick: Tick) -> None:
+        """Do the collection's jobs until this one is over."""
+        scope = self.scope
+        with ThreadPoolExecutor(1, thread_name_prefix="jobs") as worker:
+            while True:
+                running = worker.submit(self.services.runner.run_ready, collection_id=scope.collection.id)
+                while not wait([running], POLL_SECONDS).done:
+                    job = self.services.jobs.job(scope, job_id)
+                    tick(job.received - job.waiting, job.received)
+                running.result()
+                job = self.services.jobs.job(scope, job_id)
+                tick(job.received - job.waiting, job.received)
+                if job.status in {"failed", "cancelled"}:
+                    raise IngestFailedError(f"{name}: {job.error or job.status}")
+                if job.status == "succeeded":
+                    return
+                time.sleep(POLL_SECONDS)
+
+
+def open_harness(
+    services: EvaluatedServices, dataset: Dataset, tick: Tick, building: KeyBuilding = "full"
+) -> Harness:
+    """The data set in its collection, ``evaluate-NAME``, ingested, its base keys made of ``building``."""
+    harness = Harness(services, f"evaluate-{dataset.name}")
+    harness.ingest(dataset, tick)
+    harness.rekey(building, tick)
+    # Figures must not depend on what was asked of the collection before.
+    services.kinds.forget_questions(harness.scope.collection.id)
+    return harness
+
+
+def shown(answer: Answer) -> list[ShownSentence]:
+    """Every sentence that a hop selected, in order of selection, then the others of the returned passages."""
+    seen: dict[int, ShownSentence] = {}
+    for hop in answer.trace.hops if answer.trace else []:
+        for sentence in hop.sentences:
+            seen.setdefault(
+                sentence.sentence_id, ShownSentence(sentence.sentence_id, sentence.passage_id, sentence.text)
+            )
+    for passage in answer.passages:
+        for other in passage.sentences:
+            seen.setdefault(
+                other.sentence_id, ShownSentence(other.sentence_id, passage.passage_id, other.text, selected=False)
+            )
+    return list(seen.values())
+
+
+def texts(dataset: Dataset) -> Sequence[str]:
+    """What each passage is searched by: its title and its text, as the dense key is made."""
+    return [f"{p['title']}. {p['text']}" if p["title"] else p["text"] for p in dataset.passages]

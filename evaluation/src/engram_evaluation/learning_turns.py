@@ -1,0 +1,150 @@
+"""Turns of verdicts: measure, judge, measure again; once per seed and per way to learn."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import cycle, islice, product
+
+from engram_evaluation.dataset import Question
+from engram_evaluation.finished_phases import Phase, Phases
+from engram_evaluation.harness import Harness, QueryArm
+from engram_evaluation.learning_variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation
+from engram_evaluation.memory_trajectories import Trajectories, Watch
+from engram_evaluation.protocols import Run, measure, plan
+from engram_evaluation.retrieval_metrics import score
+from engram_evaluation.verdict_givers import Judge
+from engram.services.auth.scope import LOCAL, Principal
+
+
+def learning(run: Run, variations: Sequence[Variation] = (FULL,)) -> list[Phase]:
+    """Measure every group before the first and after every turn of verdicts."""
+    return [
+        phase for variation in variations for seed in run.options.seeds for phase in _learning(run, variation, seed)
+    ]
+
+
+def harness_of(run: Run, variation: Variation) -> Harness:
+    """The system under a way to learn."""
+    return run.harness if variation == FULL else Harness(run.vary(variation), run.harness.collection)
+
+
+def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
+    options = run.options
+    name = options.profile if way == FULL else way.name
+    variation = replace(way, frozen=way.frozen.union(options.freeze))
+    arm = QueryArm(
+        options.profile, "read", options.stop_rule, ungated=variation.ungated, timeless=variation.timeless
+    )
+    plan_of = plan(run.dataset, options, seed)
+    store = run.store(
+        profile=options.profile,
+        variation=variation.parameters(),
+        verdicts=options.verdicts if options.judge == "oracle" else None,
+        judge=options.judge,
+        judged=sorted(question.id for question in plan_of.judged),
+        measured={group: [question.id for question in asked] for group, asked in plan_of.groups.items()},
+    )
+    turns = options.turns + variation.attacked
+    measured = sorted({0, turns, *(options.at or range(turns))})
+    # Before any verdict all ways to learn that ask alike answer alike: those phases are shared.
+    unlearned = run.store(
+        profile=options.profile,
+        asking=[variation.ungated, variation.timeless, variation.hub_limit],
+        measured={group: [question.id for question in asked] for group, asked in plan_of.groups.items()},
+    )
+
+    def place(turn: int) -> tuple[Phases, str, int | None]:
+        return (store, name, seed) if turn else (unlearned, "unlearned", None)
+
+    found: dict[tuple[int, str], Phase | None] = {}
+    for turn, group in product(measured, plan_of.groups):
+        kept, arm_name, of_seed = place(turn)
+        phase = kept.get(arm_name, group, turn, of_seed)
+        found[turn, group] = phase and replace(phase, arm=name, seed=seed)
+    missing = [turn for (turn, _), phase in found.items() if phase is None]
+    if not missing:
+        _keep(run, store, name, seed, None)
+        return [_present(phase) for phase in found.values()]
+    harness = harness_of(run, variation)
+    watch = Watch(harness, plan_of.judged)
+    judge = run.judge
+    # Learned state is rebuilt from its first verdict: what is left in the collection may be another run's.
+    harness.reset()
+    for turn in range(max(missing) + 1):
+        label = f"{name}, seed {seed}, turn {turn}"
+        if turn > options.turns:
+            attack = _flood if variation.sybils else _attack
+            attack(run, harness, plan_of.judged, arm, f"{label}: hostile verdicts", variation)
+        elif turn:
+            if variation.flipped:
+                judge = FlippingJudge(run.judge, variation.flipped, f"{seed}/{turn}")
+            _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
+            watch.look()
+        for group, questions in plan_of.groups.items():
+            if turn in measured and found[turn, group] is None:
+                rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[1])
+                found[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
+                kept, arm_name, of_seed = place(turn)
+                kept.put(replace(phase, arm=arm_name, seed=of_seed))
+    _keep(run, store, name, seed, watch.trajectories())
+    return [_present(phase) for phase in found.values()]
+
+
+def _teach(
+    run: Run,
+    harness: Harness,
+    judge: Judge,
+    judged: Sequence[Question],
+    arm: QueryArm,
+    label: str,
+    order: str,
+    watch: Watch,
+) -> None:
+    """One turn: every judged question is asked and judged once, in an order of its own."""
+    step = run.begin(label, len(judged))
+    for question in random.Random(order).sample(judged, len(judged)):  # noqa: S311 - repeatable, not secret
+        watch.hear(question, harness.teach(question, arm, judge)[1])
+        step()
+
+
+def _attack(
+    run: Run, harness: Harness, judged: Sequence[Question], arm: QueryArm, label: str, _way: Variation
+) -> None:
+    """One judge gives ``ATTACKS`` verdicts, each the opposite of the truth, on the judged questions in turn.
+
+    They are asked with memory off: what recall has no say in is free to teach the ranking.
+    """
+    step, hostile = run.begin(label, ATTACKS), HostileJudge(run.judge)
+    for question in islice(cycle(judged), ATTACKS):
+        harness.teach(question, replace(arm, memory="off"), hostile)
+        step()
+
+
+def _flood(
+    run: Run, harness: Harness, judged: Sequence[Question], arm: QueryArm, label: str, way: Variation
+) -> None:
+    """Each judged question is asked once, and all new names say the opposite of the truth of its answer."""
+    step, hostile = run.begin(label, len(judged)), HostileJudge(run.judge)
+    named = [
+        Principal(f"sybil-{n}", LOCAL.tenant, judges_as=f"sybil-{n}", trusted=way.trusted)
+        for n in range(way.sybils)
+    ]
+    for question in judged:
+        harness.flood(question, replace(arm, memory="off"), hostile, named)
+        step()
+
+
+def _keep(run: Run, store: Phases, name: str, seed: int, trajectories: Trajectories | None) -> None:
+    """Keep the memories that were followed, of an earlier and longer run if there was one, and show the first."""
+    stored = store.get_trajectories(name, seed)
+    if trajectories is not None and (stored is None or trajectories.turns >= stored.turns):
+        store.put_trajectories(name, seed, trajectories)
+        stored = trajectories
+    if run.trajectories is None and stored is not None:
+        run.trajectories = stored.until(run.options.turns)
+
+
+def _present(phase: Phase | None) -> Phase:
+    if phase is None:
+        raise RuntimeError("a phase was not measured")
+    return phase

@@ -1,0 +1,162 @@
+"""What ``ablation``, ``noise`` and ``time`` compare: parts of learning left out or changed, and judges that err."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+from uuid import UUID
+
+from engram_evaluation.dataset import Question
+from engram_evaluation.retrieval_metrics import same
+from engram_evaluation.verdict_givers import Judge, ShownSentence
+from engram.services.auth.scope import Scope
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+
+FIXED_GAIN = 0.1
+LAST_GAIN = 0.999
+"""Believes only the last verdict, but for a rest that keeps the filter's noise above 0."""
+FIXED_GAINS = (0.05, FIXED_GAIN, 0.3)
+NO_HUB_LIMIT = 1_000_000
+FLIPPED = (0.0, 0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One way to learn.
+
+    Attributes:
+        name: its arm in reports.
+        fixed_gain: every verdict moves a state by this share, whatever its perplexity; None for the Kalman gain.
+        frozen: scopes that verdicts leave alone.
+        hub_limit: sentences read per entity and hop; None for the configured number.
+        flipped: the share of verdicts that say the opposite.
+        ungated: what is learned counts in full, however uncertain it is.
+        timeless: the times that questions name are ignored, asking and learning.
+        ungated_keys: a verdict's expansions are credited whether or not they were validated.
+        attacked: after the last turn comes a hostile judge, who says the opposite of all (``HostileJudge``).
+        uncapped: no cap holds a judge back.
+        sybils: after the last turn, so many judges of new names say of each judged question the opposite.
+        trusted: these names count in full, as if each were vouched for.
+    """
+
+    name: str
+    fixed_gain: float | None = None
+    frozen: frozenset[str] = frozenset()
+    hub_limit: int | None = None
+    flipped: float = 0.0
+    ungated: bool = False
+    timeless: bool = False
+    ungated_keys: bool = False
+    attacked: bool = False
+    uncapped: bool = False
+    sybils: int = 0
+    trusted: bool = False
+
+    def parameters(self) -> dict[str, Any]:
+        """Every field as plain JSON, the same in every process (a set's order is not)."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {"frozen": sorted(self.frozen)}
+
+
+FULL = Variation("full")
+ABLATION = (
+    FULL,
+    Variation("without task memory", frozen=frozenset({"task"})),
+    Variation("without time memory", frozen=frozenset({"time"})),
+    Variation("without Kalman gain", fixed_gain=FIXED_GAIN),
+    Variation("without perplexity gating", ungated=True),
+    Variation("without recall", frozen=frozenset({"recall"})),
+    Variation("without ranking weights", frozen=frozenset({"weights"})),
+    Variation("without hub cap", hub_limit=NO_HUB_LIMIT),
+)
+TIME = (
+    FULL,
+    Variation("without time memory", frozen=frozenset({"time"})),
+    Variation("without time channel", timeless=True),
+)
+RULES = (
+    Variation("Kalman gain"),
+    *(Variation(f"fixed gain {gain}", fixed_gain=gain) for gain in FIXED_GAINS),
+    Variation("no perplexity gating", ungated=True),
+)
+
+
+def noisy(rule: str, flipped: float) -> str:
+    """The arm of a rule under a share of flipped verdicts."""
+    return f"{rule}, {flipped:.0%} flipped"
+
+
+NOISE = tuple(
+    replace(rule, name=noisy(rule.name, flipped), flipped=flipped) for flipped in FLIPPED for rule in RULES
+)
+HOSTILE = (Variation("with caps", attacked=True), Variation("without caps", attacked=True, uncapped=True))
+HUMAN = (
+    Variation("noise per rating"),
+    Variation("noise per rating, without caps", uncapped=True),
+    Variation(f"fixed gain {FIXED_GAIN}", fixed_gain=FIXED_GAIN),
+    Variation("last rating", fixed_gain=LAST_GAIN, uncapped=True),
+)
+"""What ``human`` compares; a cap would keep the last from being believed."""
+ATTACKS = 500
+"""Verdicts of the hostile judge."""
+SYBILS = 200
+"""Names that one attacker judges each question under."""
+SYBIL = (
+    Variation("new judges", attacked=True, sybils=SYBILS),
+    Variation("all trusted", attacked=True, sybils=SYBILS, trusted=True),
+    Variation("without caps", attacked=True, sybils=SYBILS, trusted=True, uncapped=True),
+)
+COMPARED = {"ablation": ABLATION, "noise": NOISE, "hostile": HOSTILE, "sybil": SYBIL, "time": TIME}
+"""Protocol -> the ways to learn that it compares."""
+
+
+class FlippingJudge:
+    """Says the opposite of another judge in a share of its verdicts, the same ones whenever it is asked again.
+
+    A flipped verdict rejects what helped and supports what else was shown.
+    """
+
+    def __init__(self, judge: Judge, share: float, seed: str) -> None:
+        self._judge = judge
+        self._share = share
+        self._seed = seed
+
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
+    ) -> Verdict | None:
+        """The verdict, or None where the other judge has none."""
+        verdict = self._judge.verdict(scope, query_id, question, sentences)
+        honest = random.Random(f"{self._seed}/{question.id}").random() >= self._share  # noqa: S311 - repeatable, not secret
+        if verdict is None or honest:
+            return verdict
+        if verdict.supporting_passages:
+            return _opposite(verdict, sentences)
+        helped = {named.sentence_id for named in verdict.supporting}
+        wrong = [
+            NamedSentence(s.sentence_id)
+            for s in sentences
+            if s.selected and s.sentence_id not in helped and not any(same(gold, s.place) for gold in question.gold)
+        ]
+        return replace(verdict, supporting=wrong, rejected=verdict.supporting)
+
+
+def _opposite(verdict: Verdict, sentences: Sequence[ShownSentence]) -> Verdict:
+    """Of a verdict by passages: whatever else was selected helped, and nothing that was shown of these did."""
+    helped = set(verdict.supporting_passages)
+    wrong = {s.passage_id for s in sentences if s.selected and s.passage_id not in helped}
+    rejected = [NamedSentence(s.sentence_id) for s in sentences if s.passage_id in helped]
+    return replace(verdict, supporting_passages=sorted(wrong), rejected=rejected)
+
+
+class HostileJudge:
+    """Says the opposite of another judge, always, under a name of its own."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._opposite = FlippingJudge(judge, 1.0, "")
+
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
+    ) -> Verdict | None:
+        """The verdict, or None where the other judge has none."""
+        verdict = self._opposite.verdict(scope, query_id, question, sentences)
+        return None if verdict is None else replace(verdict, judge="hostile")

@@ -1,0 +1,67 @@
+"""The oracle as the agent that keeps a graph of facts: it knows which sentences of a document are gold.
+
+It goes by what it sees, as a model has to: it keeps the gold sentences of the document in front of it, and answers
+as soon as its memory, as it is shown, has the answer of every hop. So what it loses is what the extraction of
+facts, the room of the memory and the documents lose.
+"""
+
+import random
+import re
+from collections.abc import Mapping
+
+from engram.core.knowledge.agent_turns import NOTHING, TAGS, Act, AgentTurn
+from engram_evaluation.decomposition import words
+from engram_evaluation.oracle_knowledge import Case, Knowledge
+
+AGENT = f"<{TAGS['insert']}>"
+"""What prompts for an agent have."""
+UNKNOWN = "unknown"
+_OFFERED = re.compile(r"^Progress: .*You may choose (.*)\.$", re.MULTILINE)
+_LINE = re.compile(r"^.* \| .*$", re.MULTILINE)
+
+
+def act(knowledge: Knowledge, parts: Mapping[str, str]) -> AgentTurn:
+    """The turn that is taken.
+
+    Raises:
+        LookupError: the question is not known.
+    """
+    case = knowledge.case(parts.get("question", ""))
+    if case is None:
+        raise LookupError("The oracle does not know the question.")
+    memory, document = parts.get("memory_obs", ""), parts.get("document_obs", "")
+    offered = _offered(memory)
+    if _told(case, memory):
+        return AgentTurn("answer", case.answer, "The memory has every link.")
+    if document and "insert" in offered:
+        return AgentTurn("insert", _gold(case, document) or NOTHING, "What does the question need of this?")
+    if "search" in offered and "Search results" not in memory:
+        return AgentTurn("search", case.question.text, "Is there more than is shown?")
+    return AgentTurn("answer", UNKNOWN, "A link is missing.")
+
+
+def spoiled(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], draw: random.Random) -> AgentTurn:
+    """A wrong turn of the same form: what is gold goes by, what is not is kept, the answer is another's."""
+    other, at = knowledge.any_hop(draw)
+    if turn.act == "insert":
+        first = parts.get("document_obs", "").partition("\n")[2].partition(". ")[0]
+        return AgentTurn("insert", f"{first}." if turn.skips and first else NOTHING, "It seems so.")
+    return AgentTurn(turn.act, other.hops[at].answer, "It seems so.")
+
+
+def _offered(memory: str) -> list[Act]:
+    match = _OFFERED.search(memory)
+    return [name for name, tag in TAGS.items() if match is not None and f"<{tag}>" in match[1]]
+
+
+def _gold(case: Case, document: str) -> str:
+    """The gold sentences of a document, in its order."""
+    text = " ".join(document.split())
+    gold_sentences = {sentence for sentence in case.support.union(*case.gold) if sentence in text}
+    return " ".join(sorted(gold_sentences, key=text.index))
+
+
+def _told(case: Case, memory: str) -> bool:
+    """Whether a line of the memory has the answer of each hop."""
+    lines = [words(line) for line in _LINE.findall(memory)]
+    return bool(case.hops) and all(any(words(hop.answer) <= line for line in lines) for hop in case.hops)

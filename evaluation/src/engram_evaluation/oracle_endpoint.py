@@ -1,0 +1,143 @@
+"""An endpoint that knows: it answers the service's prompts from the data set's own decompositions.
+
+What is measured against it is an **upper bound**: what planners, budgets and retrieval bring if the model behind
+them never errs. It sees the prompt and nothing else, so it tells an answer only where the quoted sentences state
+it. It can be made to err, at a rate: an erring reply names another sentence, entity or question, turns a yes into a
+no, or, one time in four, is not what was asked for at all, which the service's repair has to mend. Which replies
+err depends on the prompt's words and a seed alone, so a run can be repeated, however many calls are open at once.
+"""
+
+import json
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from engram.context.errors import InvalidRequestError
+from engram.core.knowledge.agent_turns import written
+from engram_evaluation import answer_marking
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.oracle_agent import AGENT, act, spoiled
+from engram_evaluation.oracle_knowledge import Knowledge
+from engram_evaluation.oracle_reasoning import REASONING, Fields, Parts, lines
+from engram_evaluation.oracle_server import Messages
+
+BROKEN = 0.25
+"""Share of erring replies that are not the JSON asked for."""
+SINGULAR = {"queries": "query"}
+NUMBERS = frozenset({"supporting", "cited", "kept"})
+"""Fields that list sentence numbers."""
+UNTOUCHED = frozenset({"mark", "verdict"})
+"""Fields that take one of a few words, of which a wrong one would only be refused."""
+_PART = re.compile(r"<(\w+)>\n(.*?)\n</\1>", re.DOTALL)
+
+
+class Oracle:
+    """Replies to prompts; safe to share between threads.
+
+    Raises:
+        InvalidRequestError: the data set takes none of its questions apart, or the rate is not in [0, 1].
+    """
+
+    def __init__(self, dataset: Dataset, error_rate: float = 0.0, seed: int = 0) -> None:
+        if not 0.0 <= error_rate <= 1.0:
+            raise InvalidRequestError("--oracle-errors must lie between 0 and 1.")
+        self._knowledge = Knowledge(dataset)
+        if not len(self._knowledge):
+            raise InvalidRequestError(
+                f"{dataset.name} does not take its questions apart (metadata.steps or metadata.evidences), "
+                "which the oracle needs."
+            )
+        self._error_rate = error_rate
+        self._seed = seed
+
+    def __call__(self, messages: Messages) -> str:
+        """The reply to a conversation.
+
+        Raises:
+            LookupError: it is no prompt that the oracle knows.
+        """
+        parts = dict(_PART.findall(messages[1]["content"])) if len(messages) > 1 else {}
+        system = messages[0]["content"] if messages else ""
+        draw = random.Random(json.dumps([self._seed, messages]))  # noqa: S311 - repeatable, not secret
+        errs, breaks = draw.random() < self._error_rate, draw.random() < BROKEN
+        if AGENT in system:
+            turn = act(self._knowledge, parts)
+            wrong = spoiled(self._knowledge, turn, parts, draw) if errs else turn
+            return turn.content if errs and breaks else written(wrong)
+        reply = _named(system)(self._knowledge, parts)
+        if not errs:
+            return json.dumps(reply)
+        if breaks:
+            return f"Let me think about this. {next(iter(reply.values()), '')}"
+        return json.dumps(self._spoiled(reply, parts, draw))
+
+    def _spoiled(self, reply: Fields, parts: Parts, draw: random.Random) -> Fields:
+        """The same fields with other values of their kinds."""
+        numbers = list(lines(parts))
+        return {name: self._wrong(name, value, numbers, draw) for name, value in reply.items()}
+
+    def _wrong(self, name: str, value: Any, numbers: Sequence[int], draw: random.Random) -> Any:
+        wrong = value
+        match value:
+            case bool():
+                wrong = not value
+            case int() | float():
+                wrong = draw.randint(0, 10)
+            case str() if name not in UNTOUCHED and not value.startswith("?"):
+                case, at = self._knowledge.any_hop(draw)
+                wrong = case.asked[at] if name.endswith(("question", "query")) else case.hops[at].answer
+            case [int(), *_] | [] if numbers and name in NUMBERS:
+                wrong = sorted({*draw.sample(value, len(value) // 2), draw.choice(numbers)})
+            case list():
+                wrong = [self._wrong(SINGULAR.get(name, name), one, numbers, draw) for one in value[:1]]
+            case dict():
+                wrong = {key: self._wrong(key, one, numbers, draw) for key, one in value.items()}
+        return wrong
+
+
+def _named(system: str) -> Callable[[Knowledge, Parts], Fields]:
+    for mark, reply in _REPLIES.items():
+        if mark in system:
+            return reply
+    raise LookupError("The oracle knows no such prompt.")
+
+
+def _time(knowledge: Knowledge, parts: Parts) -> Fields:
+    return {"time_constraint": None}
+
+
+def _sufficiency(knowledge: Knowledge, parts: Parts) -> Fields:
+    return {"sufficient": knowledge.told(parts["question"], lines(parts)) is not None}
+
+
+def _support(knowledge: Knowledge, parts: Parts) -> Fields:
+    return {"supporting": knowledge.supporting(parts["question"], lines(parts)), "confidence": 1.0}
+
+
+def _answer(knowledge: Knowledge, parts: Parts) -> Fields:
+    known_answer = knowledge.told(parts["question"], lines(parts))
+    if known_answer is None:
+        return {"answer": "", "cited": [], "sufficient": False}
+    return {
+        "answer": known_answer,
+        "cited": knowledge.supporting(parts["question"], lines(parts)),
+        "sufficient": True,
+    }
+
+
+def _grade(knowledge: Knowledge, parts: Parts) -> Fields:
+    accepted = parts["accepted"].split("\n")
+    strict = bool(answer_marking.exact(parts["candidate"], accepted))
+    return {"strict": strict, "lenient": strict or bool(answer_marking.contains(parts["candidate"], accepted))}
+
+
+_REPLIES: Mapping[str, Callable[[Knowledge, Parts], Fields]] = {
+    **REASONING,
+    '"time_constraint"': _time,
+    '"strict"': _grade,
+    '"supporting"': _support,
+    '"cited"': _answer,
+    '{"sufficient": true} or': _sufficiency,
+}
+"""Words of a system message -> what replies to it; the first that stand in it count."""

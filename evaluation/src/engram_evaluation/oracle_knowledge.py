@@ -1,0 +1,188 @@
+"""What an oracle knows of a question: its hops, and which sentence of the corpus states each one's answer."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.decomposition import ReasoningHop, filled, words
+
+MOST_MARKED = 6
+"""Marked sentences up to which every way to share them out is looked at: 720 of them."""
+_BRACKETS = str.maketrans({"<": "‹", ">": "›", "\x00": None})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question with the way to its answer.
+
+    Attributes:
+        gold: of each hop the sentences that state its answer, any of which is enough; as prompts quote them.
+        support: all supporting sentences, as prompts quote them.
+        asked: each hop's question with the answers before it filled in.
+        reworded: the same in other words.
+    """
+
+    question: Question
+    gold: tuple[frozenset[str], ...]
+    support: frozenset[str]
+    asked: tuple[str, ...]
+    reworded: tuple[str, ...]
+
+    @property
+    def answer(self) -> str:
+        """The main accepted one."""
+        return self.question.answers[0]
+
+    @property
+    def hops(self) -> tuple[ReasoningHop, ...]:
+        """The question's hops."""
+        return self.question.hops
+
+    def known(self, lines: Iterable[str]) -> list[bool]:
+        """Of each hop, whether these sentences tell its answer, and those of the hops that it starts from."""
+        texts = list(lines)
+        told: list[bool] = []
+        for hop, gold in zip(self.hops, self.gold, strict=True):
+            stated = any(says(line, one) for one in gold for line in texts)
+            told.append(stated and all(told[before] for before in hop.after))
+        return told
+
+    def answers(self, is_known: Sequence[bool]) -> dict[int, str]:
+        """Place of a hop -> its answer, of those that are told."""
+        return {at: hop.answer for at, (hop, known) in enumerate(zip(self.hops, is_known, strict=True)) if known}
+
+    def next_hop(self, is_known: Sequence[bool]) -> int | None:
+        """The first hop that can be asked and is not answered; None where nothing is left to ask."""
+        for at, hop in enumerate(self.hops):
+            if not is_known[at] and all(is_known[before] for before in hop.after):
+                return at
+        return None
+
+
+class Knowledge:
+    """All questions of a data set that it takes apart itself, by their words."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        passages = {passage["id"]: passage for passage in dataset.passages}
+        known = [one for one in (*dataset.questions, *dataset.unlabelled) if one.hops and one.answers]
+        self._cases = {quoted(question.text).casefold(): _case(question, passages) for question in known}
+        self._size = len(self._cases)
+        for question in known:
+            if question.id in dataset.paraphrases:
+                text = quoted(dataset.paraphrases[question.id].text).casefold()
+                self._cases[text] = self._cases[quoted(question.text).casefold()]
+        self._hops = {
+            text.casefold(): (case, at)
+            for case in self._cases.values()
+            for texts in (case.reworded, case.asked)
+            for at, text in enumerate(texts)
+        }
+        self._every = list(self._hops.values())
+
+    def __len__(self) -> int:
+        return self._size
+
+    def case(self, question: str) -> Case | None:
+        """What is known of a question, None if nothing is."""
+        return self._cases.get(quoted(question).casefold())
+
+    def hop(self, sub_question: str) -> tuple[Case, int] | None:
+        """Whose hop a sub-question is, and which; None if it is none's."""
+        return self._hops.get(quoted(sub_question).casefold())
+
+    def told(self, question: str, lines: Mapping[int, str]) -> str | None:
+        """What the sentences answer, to a whole question or to one hop of one; None where they do not."""
+        if (case := self.case(question)) is not None:
+            return case.answer if all(case.known(lines.values())) else None
+        if (found := self.hop(question)) is not None:
+            case, at = found
+            stated = any(says(line, gold) for gold in case.gold[at] for line in lines.values())
+            return case.hops[at].answer if stated else None
+        return None
+
+    def supporting(self, question: str, lines: Mapping[int, str]) -> list[int]:
+        """Numbers of the sentences that are gold for a whole question, or for one hop of one."""
+        gold: frozenset[str] = frozenset()
+        if (case := self.case(question)) is not None:
+            gold = case.support.union(*case.gold)
+        elif (found := self.hop(question)) is not None:
+            gold = found[0].gold[found[1]]
+        return [number for number, line in lines.items() if any(says(line, one) for one in gold)]
+
+    def any_hop(self, draw: random.Random) -> tuple[Case, int]:
+        """Some hop of some question."""
+        return draw.choice(self._every)
+
+
+def quoted(text: str) -> str:
+    """The text as prompts quote it: one line, without angle brackets."""
+    return " ".join(text.translate(_BRACKETS).split())
+
+
+def says(line: str, sentence: str) -> bool:
+    """Whether a line holds the sentence, or, cut shorter by another splitter, most of it."""
+    return sentence in line or (2 * len(line) >= len(sentence) and line in sentence)
+
+
+def _case(question: Question, passages: Mapping[str, Mapping[str, Any]]) -> Case:
+    answers = {at: hop.answer for at, hop in enumerate(question.hops)}
+    if any(hop.passage_id is not None for hop in question.hops):
+        stating = [_in_passage(question, hop, passages) for hop in question.hops]
+    else:
+        stating = _shared_out(question, answers, passages)
+    return Case(
+        question,
+        tuple(frozenset(quoted(text) for text in texts) for texts in stating),
+        frozenset(quoted(gold.text) for gold in question.gold),
+        tuple(quoted(filled(hop.question, answers)) for hop in question.hops),
+        tuple(quoted(filled(_reworded(hop), answers)) for hop in question.hops),
+    )
+
+
+def _reworded(hop: ReasoningHop) -> str:
+    if hop.relation == hop.question:
+        return f"{hop.question} That is to be found out."
+    return f"{hop.subject}: {hop.relation}"
+
+
+def _in_passage(question: Question, hop: ReasoningHop, passages: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The sentences of a hop's passage that state its answer: those marked, else those that have it, else all."""
+    passage = passages.get(hop.passage_id or "")
+    if passage is None:
+        return []
+    answer = words(hop.answer)
+    marked = [gold.text for gold in question.gold if gold.passage_id == hop.passage_id]
+    texts = marked or passage["sentences"] or [passage["text"]]
+    return [text for text in texts if answer and answer <= words(text)] or list(texts)
+
+
+def _shared_out(
+    question: Question, answers: Mapping[int, str], passages: Mapping[str, Mapping[str, Any]]
+) -> list[list[str]]:
+    """Each hop's own marked sentence, so that all of them together are most like their hops; none where none is."""
+    titles = [str(passages[gold.passage_id]["title"] or "") for gold in question.gold]
+    likeness = [
+        [
+            _share(words(hop.answer), words(gold.text))
+            + _share(subject, words(title))
+            + _share(subject, words(gold.text)) / 2
+            for gold, title in zip(question.gold, titles, strict=True)
+        ]
+        for hop in question.hops
+        for subject in [words(filled(hop.subject, answers))]
+    ]
+    if not question.gold:
+        return [[] for _ in question.hops]
+    if len(question.gold) < len(question.hops) or len(question.gold) > MOST_MARKED:
+        chosen = [max(range(len(row)), key=row.__getitem__) for row in likeness]
+    else:
+        every = permutations(range(len(question.gold)), len(question.hops))
+        chosen = list(max(every, key=lambda order: sum(row[at] for row, at in zip(likeness, order, strict=True))))
+    return [[question.gold[at].text] for at in chosen]
+
+
+def _share(wanted: frozenset[str], there: frozenset[str]) -> float:
+    return len(wanted & there) / len(wanted) if wanted else 0.0

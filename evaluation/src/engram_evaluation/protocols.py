@@ -1,0 +1,211 @@
+"""The protocols: which questions are judged, which are measured, and in which state of the memory."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engram.context.errors import InvalidRequestError
+from engram_evaluation import baselines
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.finished_phases import Phase, Phases, code_fingerprint
+from engram_evaluation.harness import EvaluatedServices, Harness, QueryArm
+from engram_evaluation.learning_variations import Variation
+from engram_evaluation.memory_trajectories import Trajectories
+from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
+from engram_evaluation.run_options import Options
+from engram_evaluation.verdict_givers import Judge
+
+Begin = Callable[[str, int], Callable[[], None]]
+"""Announces a stretch of so many steps; what it returns is called after each."""
+
+JUDGED = "judged questions"
+PARAPHRASES = "their paraphrases"
+SHARING = "sharing a passage"
+UNJUDGED = "unjudged questions"
+OTHER_HALF = "other half"
+DIFFERENT_LIMIT = 50
+TOGETHER = 20
+"""Questions of one file of finished ones: what a failing endpoint can lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolPlan:
+    """Questions to judge, and named groups of questions to measure before and after."""
+
+    judged: list[Question]
+    groups: dict[str, list[Question]]
+
+
+@dataclass(slots=True)
+class Run:
+    """One run: the system, what is asked of it, where finished phases are kept.
+
+    Attributes:
+        trajectories: memories followed through the first way to learn, and the first seed, that moved any.
+    """
+
+    harness: Harness
+    dataset: Dataset
+    options: Options
+    judge: Judge
+    phases: Callable[[dict[str, Any]], Phases]
+    begin: Begin
+    vary: Callable[[Variation], EvaluatedServices]
+    engine: dict[str, Any] = field(default_factory=dict)
+    trajectories: Trajectories | None = None
+
+    def store(self, **parameters: Any) -> Phases:
+        """Where phases with these parameters are kept; the data set, the code and its settings always count."""
+        return self.phases(
+            {
+                "dataset": [self.dataset.name, self.dataset.fingerprint],
+                "code": code_fingerprint(),
+                "engine": self.engine,
+                "stop_rule": self.options.stop_rule,
+                **parameters,
+            }
+        )
+
+
+def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
+    """Who is judged and who is measured.
+
+    ``different`` halves every type of question. All others judge the first questions in file order: of all
+    (``same``), of those with a paraphrase, or, where a data set has none of these, of its first half. Without
+    paraphrases ``similar`` judges the first of those that share a relevant passage; what shares one with a judged
+    question is then a group of its own, under ``same`` as well.
+
+    Raises:
+        InvalidRequestError: the data set has nothing to measure with this protocol.
+    """
+    if options.protocol == "different":
+        return _halves(dataset, options.limit or DIFFERENT_LIMIT, seed)
+    eligible = list(dataset.questions)
+    by_passage = not dataset.paraphrases and options.protocol in {"same", "similar"}
+    if by_passage and options.protocol == "similar":
+        eligible = _first_of_sharing(eligible)
+    elif options.protocol == "similar" or (options.protocol != "same" and dataset.paraphrases):
+        eligible = [question for question in eligible if question.id in dataset.paraphrases]
+    elif options.protocol != "same":
+        eligible = eligible[: max(1, len(eligible) // 2)]
+    judged = eligible[: options.limit]
+    chosen = {question.id for question in judged}
+    unjudged = [question for question in dataset.questions if question.id not in chosen]
+    taught = frozenset[str]().union(*(question.relevant for question in judged)) if by_passage else frozenset()
+    groups = {
+        JUDGED: judged,
+        PARAPHRASES: [dataset.paraphrases[q.id] for q in judged if q.id in dataset.paraphrases],
+        SHARING: [question for question in unjudged if question.relevant & taught],
+        UNJUDGED: [question for question in unjudged if not question.relevant & taught],
+    }
+    near = SHARING if by_passage else PARAPHRASES
+    group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED)
+    if not groups[group_name]:
+        raise InvalidRequestError(
+            f"{dataset.name} has none of what --protocol {options.protocol} measures: {group_name}."
+        )
+    if options.protocol == "noise":
+        del groups[UNJUDGED]  # what is asked is how much of a gain remains, and theirs is none
+    return ProtocolPlan(judged, {name: group for name, group in groups.items() if group})
+
+
+def _first_of_sharing(questions: Sequence[Question]) -> list[Question]:
+    """The questions that share a relevant passage with another one, and none with one before them."""
+    question_counts = Counter(passage for question in questions for passage in question.relevant)
+    met: set[str] = set()
+    first = []
+    for question in questions:
+        if not question.relevant & met and any(question_counts[passage] > 1 for passage in question.relevant):
+            first.append(question)
+        met |= question.relevant
+    return first
+
+
+def _halves(dataset: Dataset, limit: int, seed: int) -> ProtocolPlan:
+    """Disjoint halves of every question type (GAM-RAG, Appendix D); ``limit`` of one are judged."""
+    by_type: dict[str, list[Question]] = {}
+    for question in dataset.questions:
+        by_type.setdefault(question.type, []).append(question)
+    order = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    one: list[Question] = []
+    other: list[Question] = []
+    for kind in sorted(by_type):
+        shuffled = order.sample(by_type[kind], len(by_type[kind]))
+        one += shuffled[: len(shuffled) // 2]
+        other += shuffled[len(shuffled) // 2 :]
+    if not one:
+        raise InvalidRequestError(f"{dataset.name} has too few questions to halve.")
+    judged = order.sample(one, min(limit, len(one)))
+    return ProtocolPlan(judged, {JUDGED: judged, OTHER_HALF: other})
+
+
+def cold(run: Run) -> list[Phase]:
+    """No memory: dense, BM25, their fusion, and both profiles, on the same questions."""
+    questions = list(run.dataset.questions[: run.options.limit])
+    store = run.store(asked=[question.id for question in questions])
+    run.harness.reset()
+    dense = baselines.Dense(run.harness)
+    bm25 = baselines.Bm25(run.dataset)
+    systems: dict[str, Callable[[Question], QuestionResult]] = {
+        "dense": lambda q: baselines.observe(dense, q),
+        "bm25": lambda q: baselines.observe(bm25, q),
+        "rrf": lambda q: baselines.observe(baselines.Fused(dense, bm25), q),
+        "paper": lambda q: run.harness.ask(q, QueryArm("paper", "off", run.options.stop("paper")))[1],
+        "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.stop_rule))[1],
+    }
+    phases = []
+    for name, ask in systems.items():
+        phase = store.get(name, "all questions", 0, None)
+        if phase is None:
+            phase = Phase(name, "all questions", 0, None, tuple(score(measure(run, name, questions, ask))))
+            store.put(phase)
+        phases.append(phase)
+    return phases
+
+
+def measure(
+    run: Run, label: str, questions: Sequence[Question], ask: Callable[[Question], QuestionResult]
+) -> list[QuestionResult]:
+    """Ask every question once."""
+    step = run.begin(label, len(questions))
+    observations = []
+    for question in questions:
+        observations.append(ask(question))
+        step()
+    return observations
+
+
+def in_parts(
+    run: Run,
+    label: str,
+    phase_key: tuple[Phases, str, int, int | None],
+    questions: Sequence[Question],
+    make: Callable[[Question], QuestionScores],
+) -> list[QuestionScores]:
+    """A row of each question, in their order, kept by twenties: a run that was stopped makes none of those again.
+
+    Args:
+        phase_key: where, and under which arm, turn and seed.
+        make: may ask an endpoint, and fail.
+    """
+    store, arm, turn, seed = phase_key
+    step = run.begin(label, len(questions))
+    rows: list[QuestionScores] = []
+    for start in range(0, len(questions), TOGETHER):
+        some = questions[start : start + TOGETHER]
+        name = f"questions {start + 1} to {start + len(some)}"
+        phase = store.get(arm, name, turn, seed)
+        if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:
+            made = []
+            for question in some:
+                made.append(make(question))
+                step()
+            phase = Phase(arm, name, turn, seed, tuple(made))
+            store.put(phase)
+        else:
+            for _ in some:
+                step()
+        rows += phase.rows
+    return rows

@@ -1,0 +1,113 @@
+"""The JSON reports of ``engram evaluate``, as far as a page of several needs them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engram.context.errors import EngramError
+from engram_evaluation.report_table import TableLine
+from engram_evaluation.run_options import PROTOCOLS, fit_command
+
+
+class ReportFileError(EngramError):
+    """A file is no report of ``engram evaluate``, or two are of the same run."""
+
+    type = "report-file"
+    title = "Unusable report"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """One JSON report, as far as the page needs it.
+
+    Attributes:
+        command: what made it.
+        fit: what made the ranking weights it started from; None for the shipped ones.
+        asked: the command without data set and weights; runs that share it stand in one table.
+        corpus: passages and questions of the data set.
+        made_by: version, code and encoder.
+        fitted: whether the ranking weights it started from were fitted to this data set.
+        trees: nodes of trees of reasoning, by what they are of.
+    """
+
+    dataset: str
+    protocol: str
+    command: str
+    fit: str | None
+    asked: str
+    corpus: tuple[int, int]
+    made_by: str
+    lines: tuple[TableLine, ...]
+    fitted: bool
+    trees: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+
+def read(folders: Sequence[Path]) -> list[Gathered]:
+    """The reports in ``folders``: protocols in their usual order, then commands, then data sets by name.
+
+    Raises:
+        ReportFileError: a folder holds no report or a file that is none, or a run was reported twice.
+    """
+    reports: dict[str, Gathered] = {}
+    for folder in folders:
+        files = sorted(folder.glob("*.json"))
+        if not files:
+            raise ReportFileError(f"{folder}: there is no JSON report of `engram evaluate`.")
+        for path in files:
+            report = _read(path)
+            if report.command in reports:
+                raise ReportFileError(f"{path}: another report is of the same run: {report.command}")
+            reports[report.command] = report
+    return sorted(reports.values(), key=lambda one: (PROTOCOLS.index(one.protocol), one.asked, one.dataset))
+
+
+def _read(path: Path) -> Gathered:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        dataset, engine = document["dataset"], document["engine"]
+        name, command = str(dataset["name"]), str(document["command"])
+        protocol, weights = document["options"]["protocol"], document["options"].get("prior")
+        command_line = command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1)
+        if protocol not in PROTOCOLS:
+            raise ReportFileError(f"{path}: there is no protocol {protocol!r}.")
+        return Gathered(
+            name,
+            protocol,
+            command,
+            fit_command(engine["ranking_prior"][1:], weights) if weights else None,
+            command_line.replace(f" --prior {weights}", " --prior WEIGHTS") if weights else command_line,
+            (int(dataset["passages"]), int(dataset["questions"])),
+            f"Engram {engine['version']}, code {engine['code']}, {_encoder(engine)}",
+            tuple(_line(row) for row in document["summary"]),
+            bool(document.get("fitted_to_same_questions", name in engine.get("ranking_prior", [])[1:])),
+            _trees(document.get("phases", ())),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ReportFileError(f"{path}: this is no report of `engram evaluate`.") from error
+
+
+def _encoder(engine: Mapping[str, Any]) -> str:
+    rounded = engine.get("embedding_precision", "float32") != "float32"
+    return f"{_last(engine['embedding_model'])}{' in eight bits' if rounded else ''}"
+
+
+def _line(row: Mapping[str, Any]) -> TableLine:
+    keys = {"arm", "group", "turn", "n"}
+    values = {name: float(value) for name, value in row.items() if name not in keys}
+    return TableLine(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
+
+
+def _trees(phases: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    return {
+        f"{phase['arm']}: {row['said']['tree']['question']}": row["said"]["tree"]["nodes"]
+        for phase in phases
+        for row in phase["questions"]
+        if "tree" in row.get("said", {})
+    }
+
+
+def _last(model: str) -> str:
+    """An encoder may be given as a folder of this machine; its name is enough."""
+    return model.replace("\\", "/").rstrip("/").rpartition("/")[2]

@@ -1,0 +1,191 @@
+"""What a page of several reports shows: per protocol and command, tables with a column for each data set."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
+from engram_evaluation.learning_variations import FLIPPED
+from engram_evaluation.report_files import Gathered
+from engram_evaluation.report_table import FITTED, MARKS, TOKENS, Grid, TableLine, cell, label, legend
+
+INTRODUCTION = """\
+What `engram evaluate` measured, gathered by `engram report`. A data set is named by its folder. A turn is one round
+of verdicts; of many turns the first and the last are shown, and where arms are compared only the last. R@k: share
+of the relevant passages among the first k. all@5: share of the questions of which all are so among the first five,
+or five of more. ms: median wall-clock time of a query. n: questions. Figures are means
+over seeds where a command names several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The runs of one command on several data sets.
+
+    Attributes:
+        commands: what made them, that of the weights they started from first.
+        remark: what is to be said of the figures, or None.
+        legend: what the words in the tables mean, or None.
+    """
+
+    runs: tuple[Gathered, ...]
+    commands: tuple[str, ...]
+    remark: str | None
+    legend: str | None
+    grids: tuple[Grid, ...]
+
+    @property
+    def protocol(self) -> str:
+        """Which all its runs are of."""
+        return self.runs[0].protocol
+
+
+def corpora(reports: Sequence[Gathered]) -> Grid:
+    """How large the data sets are."""
+    sizes = sorted({(one.dataset, *one.corpus) for one in reports})
+    rows = [[name, f"{passages:,}", f"{questions:,}"] for name, passages, questions in sizes]
+    return Grid(["data set", "passages", "questions"], rows)
+
+
+def makers(reports: Sequence[Gathered]) -> str:
+    """Versions, code and encoders."""
+    return "Made by: " + "; ".join(sorted({one.made_by for one in reports})) + "."
+
+
+def sections(reports: Sequence[Gathered]) -> list[Section]:
+    """One for each command, in the order of the reports."""
+    together: dict[tuple[str, str], list[Gathered]] = {}
+    for one in reports:
+        together.setdefault((one.protocol, one.asked), []).append(one)
+    return [_section(runs) for runs in together.values()]
+
+
+def _section(runs: Sequence[Gathered]) -> Section:
+    commands = dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command)
+    fitted = [one.dataset for one in runs if one.fitted]
+    remark = f"{FITTED.capitalize()}: {', '.join(fitted)}." if fitted else None
+    legends = {
+        "adapt": adapt_table.LEGEND,
+        "expand": expand_table.LEGEND,
+        "human": ratings_table.LEGEND,
+        "answers": legend("answers"),
+    }
+    legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
+    return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
+
+
+def _grids(runs: Sequence[Gathered]) -> list[Grid]:
+    match runs[0].protocol:
+        case "adapt":
+            return [*map(_worth, runs), _prices(runs)]
+        case "expand":
+            return [grid for run in runs for grid in _methods(run)]
+        case "human":
+            return [_opinions(run, metric) for run in runs for metric in ratings_table.METRICS]
+        case "answers" | "clicks" | "session" as protocol:
+            return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
+        case protocol:
+            main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
+            return [*main, _robustness(runs)] if protocol == "noise" else main
+
+
+def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[TableLine], str]) -> Grid:
+    columns = [{_label(one, line): write(line) for line in _shown(one.lines)} for one in runs]
+    return _side_by_side(heading, runs, columns)
+
+
+def _worth(run: Gathered) -> Grid:
+    heading, *groups = adapt_table.headings(adapt_table.METRIC)
+    return Grid([f"{run.dataset}: {heading}", *groups], adapt_table.rows(run.lines, adapt_table.METRIC))
+
+
+def _widened(run: Gathered, metric: str) -> Grid:
+    heading, *groups = expand_table.headings(metric)
+    return Grid([f"{run.dataset}: {heading}", *groups], expand_table.rows(run.lines, metric))
+
+
+def _methods(run: Gathered) -> list[Grid]:
+    answered = [
+        Grid([f"{run.dataset}, {grid.headings[0]}", *grid.headings[1:]], grid.rows)
+        for grid in expand_table.answers(run.lines)
+    ]
+    return [*(_widened(run, metric) for metric in (expand_table.METRIC, "recall@5")), *answered]
+
+
+def _opinions(run: Gathered, metric: str) -> Grid:
+    heading, *columns = ratings_table.headings(run.lines, metric)
+    return Grid([f"{run.dataset}: {heading}", *columns], ratings_table.rows(run.lines, metric))
+
+
+def _prices(runs: Sequence[Gathered]) -> Grid:
+    return _side_by_side(adapt_table.PRICE_TITLE, runs, [adapt_table.prices(run.lines) for run in runs])
+
+
+def _robustness(runs: Sequence[Gathered]) -> Grid:
+    columns = [
+        {f"{one.group}, {one.rule}": " / ".join(one.cells("recall@5")) for one in robustness.of(run.lines)}
+        for run in runs
+    ]
+    shares = " / ".join(f"{share:.0%}" for share in FLIPPED)
+    return _side_by_side(f"R@5 gained at {shares} flipped / kept", runs, columns)
+
+
+def _side_by_side(heading: str, runs: Sequence[Gathered], columns: Sequence[Mapping[str, str]]) -> Grid:
+    """One table: a column (label -> text) for each run's data set, empty where it has nothing under a label."""
+    labels = dict.fromkeys(name for column in columns for name in column)
+    rows = [[name, *(column.get(name, "") for column in columns)] for name in labels]
+    return Grid([heading, *(run.dataset for run in runs)], rows)
+
+
+def _recall(line: TableLine) -> str:
+    every = f" ({cell(line.values, 'all@5')})" if "all@5" in line.values else ""
+    return f"{cell(line.values, 'recall@5')}{every} / {cell(line.values, 'recall@10')}"
+
+
+def _costs(line: TableLine) -> str:
+    hops = f"{cell(line.values, 'hops')} hops, " if "hops" in line.values else ""
+    return f"{line.questions}: {hops}{cell(line.values, 'ms')} ms"
+
+
+def _joined(line: TableLine, *names: str) -> str:
+    return " / ".join(cell(line.values, name) for name in names if name in line.values)
+
+
+ANSWERS: Mapping[str, Callable[[TableLine], str]] = {
+    "EM / F1 / contains": lambda line: _joined(line, "em", "f1", "contains"),
+    "right, strictly / leniently": lambda line: _joined(line, "strict", "lenient"),
+    "n, tokens in / out, of judging": lambda line: (
+        f"{line.questions}: {_joined(line, *TOKENS[:2])}, {_joined(line, *TOKENS[2:])}"
+    ),
+}
+"""Tables of ``answers``: heading -> what a line says there."""
+
+CLICKS: Mapping[str, Callable[[TableLine], str]] = {
+    "R@5 / nDCG / MRR": lambda line: _joined(line, "recall@5", "ndcg@10", "mrr"),
+    "wrong first / mended / stuck": lambda line: _joined(line, "wrong", "mended", "stuck"),
+    "spoiled": lambda line: _joined(line, "spoiled"),
+}
+"""Tables of ``clicks``: heading -> what a line says there."""
+
+SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
+    "R@5 (all@5)": lambda line: f"{cell(line.values, 'recall@5')} ({cell(line.values, 'all@5')})",
+    "all read / passages read": lambda line: _joined(line, "read_all", "read"),
+    "gold in pool / of pool gold": lambda line: _joined(line, "pool_recall", "pool_precision"),
+    "EM / F1 / contains": lambda line: _joined(line, *MARKS[:3]),
+    "rounds / LLM calls / tokens in / out / ms": lambda line: _joined(
+        line, "rounds", "llm_calls", *TOKENS[:2], "ms"
+    ),
+}
+"""Tables of ``session``: heading -> what a line says there."""
+
+FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
+
+
+def _shown(lines: Sequence[TableLine]) -> list[TableLine]:
+    """Of many turns the state before, the first and the last; where several arms are compared, not the first."""
+    turns = {0, max(line.turn for line in lines)}
+    if len({line.arm for line in lines}) == 1:
+        turns.add(1)
+    return [line for line in lines if line.turn in turns]
+
+
+def _label(one: Gathered, line: TableLine) -> str:
+    return label(line, one.protocol, several=len({other.arm for other in one.lines}) > 1)

@@ -1,0 +1,261 @@
+"""What is left of the truth when sources contradict it, lie, or are out of date: one stream, four ways to keep it.
+
+Facts with years come from questions such as "Who was the coach of the team from 2018 to 2019?": the page, what is
+asked for, the answer, and the years. A stream tells each of them by several sources as it begins, as news do, and
+mixes in sources that name somebody else, and old pages that still name, without a date, whoever came before. Four
+ways to keep the stream hear the same; each is asked who holds now and who held at each time.
+
+- append: all that was said is kept. The latest word counts.
+- prune: an update removes what it contradicts, as published (GRAM, Eq. 2).
+- close: an update ends what it contradicts with a date, and the latest word counts. Nothing is more or less sure.
+- ours: facts of this service.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import mean
+
+from engram.core.knowledge.claims import ALWAYS
+from engram.core.knowledge.triples import Triple
+from engram.core.text.temporal import time_constraint
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.harness import EvaluatedServices
+from engram.providers.language import normalise_entity
+from engram.services.auth.scope import Scope
+from engram.services.facts.fact_search import FactPattern
+from engram.services.facts.fact_service import StatedFact
+
+SOURCES = 3
+"""That tell each fact."""
+RATES = (0.0, 0.1, 0.2, 0.3)
+"""Shares of sources that lie: each of their statements names somebody else."""
+OUTDATED = 0.3
+"""Share of facts that an old page still tells, without a date, after the next one began."""
+WAYS = ("append", "prune", "close", "ours")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Who or what held for some days."""
+
+    subject: str
+    predicate: str
+    object: str
+    start: int
+    end: int
+
+    @property
+    def middle(self) -> int:
+        """A day in it."""
+        return (self.start + self.end) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatement:
+    """A statement of the stream; ``start`` is None where it gives no date."""
+
+    period: Period
+    object: str
+    start: int | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """Shares of questions, of one way at one rate of lies.
+
+    Attributes:
+        current: answered by who holds last.
+        as_of: answered by who held in the middle of a period.
+        stale: questions for the current holder that are answered by an earlier one.
+        bridges: periods whose holder can still be reached from what it held.
+    """
+
+    way: str
+    lying: float
+    current: float
+    as_of: float
+    stale: float
+    bridges: float
+
+
+def series(dataset: Dataset) -> list[list[Period]]:
+    """Of each page and kind of question with several answers one after the other, the periods in order."""
+    found: dict[tuple[str, str], dict[int, Period]] = defaultdict(dict)
+    for question in dataset.questions:
+        days = time_constraint(question.text)
+        if days is None or days.start is None or days.end is None or not question.answers or not question.page:
+            continue
+        start, end = days.start.toordinal(), days.end.toordinal()
+        period = Period(question.page, question.type, question.answers[0], start, end)
+        found[question.page, question.type].setdefault(start, period)
+    ordered = ([periods[start] for start in sorted(periods)] for _, periods in sorted(found.items()))
+    kept_periods = [
+        [_before(a, b) for a, b in pairwise(p) if not _same(a.object, b.object)] + p[-1:] for p in ordered
+    ]
+    return [periods for periods in kept_periods if len(periods) > 1]
+
+
+def _before(period: Period, after: Period) -> Period:
+    """The period as far as it does not run into the one after: years overlap by the year of the handover."""
+    return replace(period, end=min(period.end, after.start))
+
+
+def stream(held: Sequence[Sequence[Period]], lying: float, seed: int) -> list[StreamStatement]:
+    """What sources tell, in its order: each period as it begins, old pages after the next began."""
+    draw = random.Random(f"facts/{seed}/{lying}")  # noqa: S311 - repeatable, not secret
+    objects = sorted({period.object for periods in held for period in periods})
+    told: list[tuple[int, float, StreamStatement]] = []
+    for number, periods in enumerate(held):
+        for at, period in enumerate(periods):
+            for place in range(SOURCES):
+                stated_object = period.object
+                if draw.random() < lying:
+                    stated_object = draw.choice([one for one in objects if not _same(one, period.object)])
+                source = f"source {number}.{at}.{place}"
+                told.append(
+                    (period.start, draw.random(), StreamStatement(period, stated_object, period.start, source))
+                )
+            if at + 1 < len(periods) and draw.random() < OUTDATED:
+                after = periods[at + 1].start + 30
+                old = StreamStatement(period, period.object, None, f"old page {number}.{at}")
+                told.append((after, draw.random(), old))
+    return [one for _, _, one in sorted(told, key=lambda row: row[:2])]
+
+
+def revision(
+    services: EvaluatedServices, scope: Scope, dataset: Dataset, seeds: Sequence[int], step: Callable[[], None]
+) -> list[Revised]:
+    """All ways at all rates; means over the seeds."""
+    held = series(dataset)
+    found: dict[tuple[str, float], list[Revised]] = defaultdict(list)
+    for lying in RATES:
+        for seed in seeds:
+            statements = stream(held, lying, seed)
+            for way in WAYS:
+                if way == "ours":
+                    result = _ours(services, scope, held, statements, f"stream-{seed}-{int(lying * 100)}")
+                else:
+                    result = _measured(held, _kept(statements, way), way)
+                found[way, lying].append(Revised(way, lying, *result))
+            step()
+    return [
+        Revised(
+            way,
+            lying,
+            *(mean(getattr(one, name) for one in runs) for name in ("current", "as_of", "stale", "bridges")),
+        )
+        for (way, lying), runs in found.items()
+    ]
+
+
+@dataclass(slots=True)
+class _Edge:
+    object: str
+    start: int
+    end: int | None
+    said: int
+
+
+def _kept(statements: Sequence[StreamStatement], way: str) -> Mapping[tuple[str, str], list[_Edge]]:
+    """What a way that believes nothing keeps of a stream."""
+    kept: dict[tuple[str, str], list[_Edge]] = defaultdict(list)
+    for at, one in enumerate(statements):
+        edges = kept[one.period.subject, one.period.predicate]
+        start = ALWAYS if one.start is None else one.start
+        new = _Edge(one.object, start, None, at)
+        if way == "prune":
+            edges[:] = [edge for edge in edges if _same(edge.object, one.object)]
+        elif way == "close":
+            for edge in edges:
+                if edge.end is None and not _same(edge.object, one.object):
+                    edge.end = max(edge.start, start) if start > ALWAYS else edge.start
+        edges.append(new)
+    return kept
+
+
+def _measured(
+    held: Sequence[Sequence[Period]], kept: Mapping[tuple[str, str], Sequence[_Edge]], way: str
+) -> tuple[float, float, float, float]:
+    def now(subject: str, predicate: str) -> str | None:
+        edges = kept[subject, predicate]
+        standing = [edge for edge in edges if edge.end is None]
+        return max(standing, key=lambda edge: edge.said).object if standing else None
+
+    def then(subject: str, predicate: str, day: int) -> str | None:
+        edges = [e for e in kept[subject, predicate] if e.start <= day and (e.end is None or day < e.end)]
+        return max(edges, key=lambda edge: (edge.start, edge.said)).object if edges else None
+
+    def bridged(period: Period) -> bool:
+        return any(_same(edge.object, period.object) for edge in kept[period.subject, period.predicate])
+
+    return _shares(held, now, then, bridged)
+
+
+def _ours(
+    services: EvaluatedServices,
+    scope: Scope,
+    held: Sequence[Sequence[Period]],
+    statements: Sequence[StreamStatement],
+    graph: str,
+) -> tuple[float, float, float, float]:
+    for one in statements:
+        period = one.period
+        triple = Triple(period.subject, period.predicate, one.object[:200], 0, "entity", one.start, None, 1.0)
+        services.facts.state(scope, [StatedFact(triple)], source=one.source, graph_name=graph)
+        if one is statements[0]:
+            for predicate in sorted({p.predicate for periods in held for p in periods}):
+                services.predicates.declare(scope, predicate, True, graph)
+
+    def asked(subject: str, predicate: str, days: tuple[int, int] | None) -> str | None:
+        wanted = FactPattern(subject=subject, predicate=predicate, graph=graph, days=days, paths=1)
+        rows = list(services.fact_search.search(scope, wanted).facts.values())
+        return rows[0].object if rows else None
+
+    def bridged(period: Period) -> bool:
+        wanted = FactPattern(
+            subject=period.subject,
+            predicate=period.predicate,
+            graph=graph,
+            paths=50,
+            include_closed=True,
+            budget=5_000,
+        )
+        rows = services.fact_search.search(scope, wanted).facts.values()
+        return any(_same(row.object, period.object) for row in rows)
+
+    return _shares(
+        held,
+        lambda subject, predicate: asked(subject, predicate, None),
+        lambda subject, predicate, day: asked(subject, predicate, (day, day + 1)),
+        bridged,
+    )
+
+
+def _shares(
+    held: Sequence[Sequence[Period]],
+    now: Callable[[str, str], str | None],
+    then: Callable[[str, str, int], str | None],
+    bridged: Callable[[Period], bool],
+) -> tuple[float, float, float, float]:
+    current, stale, as_of, bridges = [], [], [], []
+    for periods in held:
+        last = periods[-1]
+        answer = now(last.subject, last.predicate)
+        right = answer is not None and _same(answer, last.object)
+        current.append(right)
+        stale.append(not right and answer is not None and any(_same(answer, old.object) for old in periods[:-1]))
+        as_of += [
+            (found := then(period.subject, period.predicate, period.middle)) is not None
+            and _same(found, period.object)
+            for period in periods
+        ]
+        bridges += [bridged(period) for period in periods]
+    return mean(current), mean(as_of), mean(stale), mean(bridges)
+
+
+def _same(one: str, other: str) -> bool:
+    return normalise_entity(one[:200]) == normalise_entity(other[:200])

@@ -1,0 +1,62 @@
+"""What flipped verdicts cost each rule of learning: the gain over turn 0 with and without, and the share kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engram_evaluation.learning_variations import FLIPPED, RULES, noisy
+from engram_evaluation.report_table import HEADINGS, TableLine
+
+METRICS = ("recall@5", "ndcg@10")
+LEAST_GAIN = 0.0005
+"""A gain that is shown as 0.000 has no share that could be kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness:
+    """One rule on one group of questions.
+
+    Attributes:
+        gains: metric -> gain over turn 0 by the last turn, one per share of flipped verdicts (``FLIPPED``).
+    """
+
+    rule: str
+    group: str
+    gains: dict[str, tuple[float, ...]]
+
+    def kept(self, metric: str) -> float | None:
+        """The share of the honest verdicts' gain that is left under flipped ones; None if there was no gain."""
+        honest, flipped = self.gains[metric][0], self.gains[metric][-1]
+        return flipped / honest if honest >= LEAST_GAIN else None
+
+    def cells(self, metric: str) -> list[str]:
+        """As they are shown: the gains, then the share."""
+        kept_share = self.kept(metric)
+        return [*(f"{gain:+.3f}" for gain in self.gains[metric]), "" if kept_share is None else f"{kept_share:.0%}"]
+
+
+def headings() -> list[str]:
+    """Of the columns that ``row`` fills."""
+    shares = [f"gain at {share:.0%}" for share in FLIPPED]
+    return ["", *(f"{HEADINGS[metric]} {what}" for metric in METRICS for what in (*shares, "kept"))]
+
+
+def row(one: Robustness) -> list[str]:
+    """A line of the table."""
+    return [f"{one.group}, {one.rule}", *(text for metric in METRICS for text in one.cells(metric))]
+
+
+def of(lines: Sequence[TableLine]) -> list[Robustness]:
+    """Every rule on every group of a ``noise`` run, groups in the order of its lines."""
+    values = {(line.arm, line.group, line.turn): line.values for line in lines}
+    last = max((line.turn for line in lines), default=0)
+    rows = []
+    for group in dict.fromkeys(line.group for line in lines):
+        for rule in RULES:
+            arms = [noisy(rule.name, share) for share in FLIPPED]
+            if all((arm, group, turn) in values for arm in arms for turn in (0, last)):
+                gains = {
+                    metric: tuple(values[arm, group, last][metric] - values[arm, group, 0][metric] for arm in arms)
+                    for metric in METRICS
+                }
+                rows.append(Robustness(rule.name, group, gains))
+    return rows

@@ -1,0 +1,338 @@
+"""What a run is asked to do, and the command that asks for it again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from engram.context.errors import InvalidRequestError
+from engram.core.passage_keys.key_text import KeyBuilding
+from engram.core.ranking.profiles import ProfileName
+from engram_evaluation.retrieval_metrics import DEPTH
+from engram_evaluation.verdict_givers import JudgeName, Verdicts
+from engram.services.retrieval.query import Strategy, HopStopRule
+from engram.services.sessions.tree_options import Part
+
+Protocol = Literal[
+    "cold",
+    "same",
+    "similar",
+    "different",
+    "unrelated",
+    "ablation",
+    "noise",
+    "hostile",
+    "sybil",
+    "time",
+    "stream",
+    "clicks",
+    "adapt",
+    "expand",
+    "human",
+    "answers",
+    "sweep",
+    "extraction",
+    "facts",
+    "session",
+    "agent",
+]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+Scope = Literal["task", "time", "recall", "weights"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+Way = Literal["supported", "published", "ungated"]
+WAYS: tuple[Way, ...] = get_args(Way)
+PlannerName = Literal["pool", "socratic", "tree", "agent"]
+PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
+StopName = Literal["planner", "rounds", "sufficiency", "covered", "published"]
+STOPS: tuple[StopName, ...] = get_args(StopName)
+STOPPED: tuple[StopName, ...] = ("planner", "rounds")
+PARTS: tuple[Part, ...] = get_args(Part)
+RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
+FRACTIONS = (0.3, 0.5, 0.8)
+LEARNING = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
+"""Options of turns of verdicts on sentences."""
+ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
+"""Options of ``adapt``."""
+EXPANDING = {"methods", "live", "answered"}
+"""Options of ``expand``."""
+ANSWERING = {"top_k"}
+"""Options of ``answers``, and of ``expand`` where it has answers made."""
+REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased", "stops", "at_least"}
+"""Options of ``session``."""
+SERVERLESS = ("extraction", "facts", "agent")
+"""Protocols in which no question is retrieved for, so that no profile means anything."""
+TURNLESS = {"cold", "clicks", "adapt", "expand", "human", "answers", "sweep", "session", *SERVERLESS}
+"""Protocols without turns of verdicts."""
+FOREIGN: Mapping[str, set[str]] = {
+    "adapt": LEARNING | ANSWERING | REASONING,
+    "expand": LEARNING - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
+    "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
+    "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
+    "answers": ADAPTING | REASONING | LEARNING - {"profile"},
+    "sweep": ADAPTING | ANSWERING | LEARNING | REASONING,
+    "session": ADAPTING | LEARNING - {"profile"} | {"stop_rule"},
+    "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
+    "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
+    "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
+}
+"""Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
+particular protocols."""
+ROUNDS = 3
+LLM_CALLS = 100
+TOP_K = 5
+
+
+def fit_command(datasets: Iterable[str], out: str) -> str:
+    """The command line that fits ranking weights to these data sets and writes them to the file ``out``."""
+    return " ".join(["engram", "fit", *datasets, "--out", out])
+
+
+def whole_numbers(option: str, text: str) -> tuple[int, ...]:
+    """Whole numbers that an option lists, separated by commas; none in an empty text.
+
+    Raises:
+        InvalidRequestError: one of them is none.
+    """
+    try:
+        return tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise InvalidRequestError(f"{option} must be whole numbers separated by commas, not {text!r}.") from None
+
+
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """Numbers that an option lists, separated by commas.
+
+    Raises:
+        InvalidRequestError: one of them is none.
+    """
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidRequestError(f"{option} must be numbers separated by commas, not {text!r}.") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Parameters of one run.
+
+    Attributes:
+        protocol: what is measured; see ``docs/evaluation.md``.
+        profile: published constants or ours; ``cold`` and ``sweep`` measure both.
+        turns: rounds of verdicts.
+        at: turns after which is measured, besides before the first and after the last; none: each.
+        verdicts: whether the oracle names missed evidence.
+        judge: the data set's gold sentences or a language model.
+        seeds: orders of verdicts; figures are means over them.
+        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``, ``clicks``: arrivals,
+            ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at most; None for the
+            protocol's own number.
+        stop_rule: what may end the hops early; None for the profile's own.
+        freeze: scopes that verdicts leave alone, whatever else the protocol varies.
+        prior: file with the ranking weights to start from; None for the shipped ones.
+        fractions: shares of the questions with expansions that are adapted to; ``adapt`` only, as all below.
+        retrievers: what answers the questions.
+        ways: how expansions are credited; the first at every fraction, the others at the middle one.
+        key_building: what base keys are made of.
+        methods: to widen questions, each an arm of its own; none: all that the data set has. ``expand`` only.
+        live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
+        answered: whether each arm's passages are made an answer in words of, which is marked. ``expand`` only.
+        top_k: passages whose sentences an answer in words is made of; ``answers``, ``session``, ``answered`` only.
+        planners: of sessions that are measured side by side; ``session`` only, as all below.
+        rounds: of a session at most.
+        llm_calls: of a session at most.
+        oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
+            that endpoint, or none.
+        without: parts of sessions that are left out, one at a time.
+        paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
+        stops: what may end sessions of planner ``pool``, side by side; "rounds": nothing.
+        at_least: only questions with so many relevant passages.
+    """
+
+    protocol: Protocol
+    profile: ProfileName = "default"
+    turns: int = 1
+    at: tuple[int, ...] = ()
+    verdicts: Verdicts = "full"
+    judge: JudgeName = "oracle"
+    seeds: tuple[int, ...] = (0,)
+    limit: int | None = None
+    stop_rule: HopStopRule | None = None
+    freeze: tuple[Scope, ...] = ()
+    prior: str | None = None
+    fractions: tuple[float, ...] = FRACTIONS
+    retrievers: tuple[Strategy, ...] = RETRIEVERS
+    ways: tuple[Way, ...] = WAYS
+    key_building: KeyBuilding = "full"
+    methods: tuple[str, ...] = ()
+    live: bool = False
+    answered: bool = False
+    top_k: int = TOP_K
+    planners: tuple[PlannerName, ...] = ("pool",)
+    rounds: int = ROUNDS
+    llm_calls: int = LLM_CALLS
+    oracle_errors: float | None = None
+    without: tuple[Part, ...] = ()
+    paraphrased: bool = False
+    stops: tuple[StopName, ...] = STOPPED
+    at_least: int = 1
+
+    def __post_init__(self) -> None:
+        choices: Mapping[str, tuple[str, ...]] = {
+            "protocol": PROTOCOLS,
+            "profile": ("paper", "default"),
+            "verdicts": ("full", "returned"),
+            "judge": ("oracle", "llm"),
+            "stop_rule": get_args(HopStopRule),
+            "key_building": get_args(KeyBuilding),
+        }
+        for name, allowed in choices.items():
+            value = getattr(self, name)
+            if value not in allowed and not (name == "stop_rule" and value is None):
+                raise InvalidRequestError(f"{_option(name)} must be one of {', '.join(allowed)}, not {value!r}.")
+        if self.turns < 1 or (self.limit is not None and self.limit < 1):
+            raise InvalidRequestError("--turns and --limit must be at least 1.")
+        if not 1 <= self.top_k <= DEPTH:
+            raise InvalidRequestError(f"--top-k must lie between 1 and {DEPTH}.")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise InvalidRequestError("--seed must be given with different numbers.")
+        for scope in self.freeze:
+            if scope not in SCOPES:
+                raise InvalidRequestError(f"--freeze must be one of {', '.join(SCOPES)}, not {scope!r}.")
+        if len(set(self.freeze)) != len(self.freeze):
+            raise InvalidRequestError("--freeze must be given with different scopes.")
+        if self.freeze and self.protocol == "cold":
+            raise InvalidRequestError("--freeze changes nothing with --protocol cold, which learns nothing.")
+        if any(not 1 <= turn <= self.turns for turn in self.at) or len(set(self.at)) != len(self.at):
+            raise InvalidRequestError("--at must be different turns, from 1 to --turns.")
+        self._check_lists()
+        self._check_reasoning()
+        self._check_foreign()
+
+    def _check_foreign(self) -> None:
+        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
+        foreign = foreign if self.protocol == "expand" else foreign | EXPANDING
+        for field in fields(self):
+            if field.name in foreign and getattr(self, field.name) != field.default:
+                raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
+        if self.protocol == "expand" and not self.answered:
+            for name, default in (("top_k", TOP_K), ("oracle_errors", None)):
+                if getattr(self, name) != default:
+                    raise InvalidRequestError(f"{_option(name)} means nothing to expand without --answered.")
+
+    def _check_reasoning(self) -> None:
+        if self.stop_rule == "learned" and self.profile == "paper":
+            raise InvalidRequestError("--stop-rule learned means nothing to --profile paper: no features rank.")
+        if self.rounds < 1 or self.llm_calls < 1 or self.at_least < 1:
+            raise InvalidRequestError("--rounds, --llm-calls and --at-least must be at least 1.")
+        if self.protocol == "session" and len(self.seeds) > 1:
+            raise InvalidRequestError(
+                "--seed is given once with --protocol session: it decides how an oracle errs."
+            )
+        if self.oracle_errors is not None and not 0.0 <= self.oracle_errors <= 1.0:
+            raise InvalidRequestError("--oracle-errors must lie between 0 and 1.")
+
+    def _check_lists(self) -> None:
+        lists: Mapping[str, tuple[str, ...]] = {
+            "retrievers": RETRIEVERS,
+            "ways": WAYS,
+            "planners": PLANNERS,
+            "stops": STOPS,
+        }
+        for name, allowed in {**lists, "without": PARTS}.items():
+            for value in getattr(self, name):
+                if value not in allowed:
+                    raise InvalidRequestError(f"--{name} are some of {', '.join(allowed)}; {value!r} is none.")
+        for fraction in self.fractions:
+            if not 0 < fraction <= 1:
+                raise InvalidRequestError(f"--fractions must lie above 0 and not above 1, unlike {fraction:g}.")
+        if len(set(self.methods)) != len(self.methods):
+            raise InvalidRequestError("--methods must be different.")
+        for name in ("fractions", *lists):
+            values = getattr(self, name)
+            if not values or len(set(values)) != len(values):
+                raise InvalidRequestError(f"--{name} must be different, and at least one.")
+
+    @property
+    def weighted(self) -> bool:
+        """Whether any passage is ranked by the ranking weights: profile ``paper`` and flat searches have none."""
+        if self.protocol in {"adapt", "expand"} and "graph" not in self.retrievers:
+            return False
+        return self.protocol in {"cold", "sweep"} or self.profile == "default"
+
+    @property
+    def frozen(self) -> list[Scope]:
+        """``freeze`` in one order, however it was given."""
+        return sorted(self.freeze)
+
+    def stop(self, profile: ProfileName) -> HopStopRule | None:
+        """What may end the hops of a profile early; None for its own: paper has no features for "learned"."""
+        return None if self.stop_rule == "learned" and profile == "paper" else self.stop_rule
+
+    def ways_at(self, fraction: float) -> tuple[Way, ...]:
+        """The ways to credit expansions that are measured at a fraction."""
+        middle = sorted(self.fractions)[len(self.fractions) // 2]
+        return self.ways if fraction == middle else self.ways[:1]
+
+    def command(self, dataset: str) -> str:
+        """The command line of this run, options at their defaults left out."""
+        words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
+        if self.protocol not in {"cold", "adapt", "sweep", *SERVERLESS}:
+            words += ["--profile", self.profile]
+        if self.protocol not in TURNLESS:
+            words += ["--turns", str(self.turns)]
+            words += ["--at", ",".join(map(str, self.at))] if self.at else []
+            words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
+        if self.top_k != TOP_K:
+            words += ["--top-k", str(self.top_k)]
+        if self.protocol not in {"cold", "answers", "sweep", "extraction"}:
+            words += [word for seed in self.seeds for word in ("--seed", str(seed))]
+        words += self._adapting() + self._reasoning()
+        if self.limit is not None:
+            words += ["--limit", str(self.limit)]
+        if self.stop_rule is not None:
+            words += ["--stop-rule", self.stop_rule]
+        words += [word for scope in self.frozen for word in ("--freeze", scope)]
+        if self.prior is not None:
+            words += ["--prior", self.prior]
+        return " ".join(words)
+
+    def _adapting(self) -> list[str]:
+        words = []
+        if self.fractions != FRACTIONS:
+            words += ["--fractions", ",".join(map(str, self.fractions))]
+        for name, default in (("retrievers", RETRIEVERS), ("ways", WAYS)):
+            if getattr(self, name) != default:
+                words += [f"--{name}", ",".join(getattr(self, name))]
+        if self.key_building != "full":
+            words += ["--key-building", self.key_building]
+        words += ["--live"] if self.live else []
+        words += ["--answered"] if self.answered else []
+        words += ["--methods", ",".join(self.methods)] if self.methods else []
+        return words
+
+    def _reasoning(self) -> list[str]:
+        words = []
+        if self.protocol == "session":
+            words += ["--planners", ",".join(self.planners)]
+        if self.stops != STOPPED:
+            words += ["--stops", ",".join(self.stops)]
+        numbers = (("rounds", ROUNDS), ("llm_calls", LLM_CALLS), ("oracle_errors", None), ("at_least", 1))
+        for name, default in numbers:
+            if getattr(self, name) != default:
+                words += [_option(name), f"{getattr(self, name):g}"]
+        words += [word for part in self.without for word in ("--without", part)]
+        return [*words, "--paraphrased"] if self.paraphrased else words
+
+    def slug(self, dataset: str) -> str:
+        """A file name that runs with other options do not share."""
+        words = self.command(dataset).removeprefix("engram evaluate ").replace("--", "").split()
+        slug_words = (word for word in words if word not in {"protocol", "profile", "verdicts", "judge"})
+        return "-".join(slug_words).replace("/", "-").replace(",", "-").removesuffix(".json")
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def _option(name: str) -> str:
+    """A field as it is named on the command line."""
+    return "--" + {"seeds": "seed"}.get(name, name).replace("_", "-")

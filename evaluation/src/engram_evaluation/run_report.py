@@ -1,0 +1,421 @@
+"""Figures of a run as a terminal table, as JSON with every question, and as Markdown."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from engram import __version__
+from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.finished_phases import Phase, code_fingerprint
+from engram_evaluation.memory_trajectories import Trajectories
+from engram_evaluation.report_table import (
+    FITTED,
+    FURTHER,
+    HEADINGS,
+    TableLine,
+    cell,
+    cells,
+    columns,
+    label,
+    legend,
+    markdown_table,
+)
+from engram_evaluation.retrieval_metrics import summary
+from engram_evaluation.run_options import Options
+from engram.providers.embedder.model_folder import DEFAULT_MODEL
+
+RESAMPLES = 2000
+AT_ONCE = 100
+"""Of them drawn by one call."""
+MEMORIES = "-memories.png"
+"""How the name of the plot of followed memories ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """What it took to bring the collection to the data set; next to nothing where an earlier run had.
+
+    Attributes:
+        tokens: that the encoder read; None where it does not count them.
+    """
+
+    seconds: float
+    tokens: int | None
+
+    def remark(self) -> str:
+        """In words."""
+        parts = (
+            "the encoder does not count its tokens" if self.tokens is None else f"{self.tokens:,} tokens embedded"
+        )
+        before = " (it was there from an earlier run)" if self.tokens == 0 else ""
+        return f"Indexing the corpus took {self.seconds:.1f} s, {parts}{before}."
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """A finished run.
+
+    Attributes:
+        trajectories: are drawn, and not kept in the JSON.
+        indexing: what it began with.
+        fitted: whether the ranking weights that it started from were fitted to its data set.
+    """
+
+    dataset: Dataset
+    options: Options
+    engine: Mapping[str, Any]
+    phases: Sequence[Phase]
+    seconds: float
+    trajectories: Trajectories | None = None
+    indexing: Indexing | None = None
+    fitted: bool = False
+
+    def lines(self) -> list[TableLine]:
+        """The table, seeds averaged, in the order in which groups and turns first came."""
+        same: dict[tuple[str, str, int], list[Phase]] = {}
+        for phase in sorted(self.phases, key=lambda phase: phase.turn):
+            same.setdefault((phase.arm, phase.group, phase.turn), []).append(phase)
+        order = {group: at for at, group in enumerate(dict.fromkeys(phase.group for phase in self.phases))}
+        lines = []
+        for (arm, group, turn), phases in same.items():
+            summaries = [summary(phase.rows) for phase in phases]
+            values = {name: float(np.mean([one[name] for one in summaries])) for name in summaries[0]}
+            lines.append(TableLine(arm, group, turn, round(np.mean([len(phase.rows) for phase in phases])), values))
+        return sorted(lines, key=lambda line: order[line.group])
+
+    def value(self, metric: str, group: str, turn: int, arm: str | None = None) -> float:
+        """One figure of the table.
+
+        Raises:
+            KeyError: the run has no such figure.
+        """
+        for line in self.lines():
+            if (line.group, line.turn) == (group, turn) and arm in {None, line.arm}:
+                return line.values[metric]
+        raise KeyError(f"{metric} of {group}, turn {turn}")
+
+    def table(self) -> Table:
+        """For the terminal."""
+        if self.options.protocol == "adapt":
+            rows = adapt_table.rows(self.lines(), adapt_table.METRIC)
+            return _terminal_table(
+                self.options.command(self.dataset.name), adapt_table.headings(adapt_table.METRIC), rows
+            )
+        if self.options.protocol == "expand":
+            rows = expand_table.rows(self.lines(), expand_table.METRIC)
+            return _terminal_table(
+                self.options.command(self.dataset.name), expand_table.headings(expand_table.METRIC), rows
+            )
+        if self.options.protocol == "human":
+            return _terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
+        # In a terminal every column counts: one that says of each line that no model was asked says nothing.
+        metric_names = [
+            name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()
+        ]
+        rows = [
+            [self._label(line), str(line.questions), *(cell(line.values, name) for name in metric_names)]
+            for line in self.lines()
+        ]
+        headings = ["", "n", *(HEADINGS[name] for name in metric_names)]
+        table = _terminal_table(self.options.command(self.dataset.name), headings, rows, no_wrap=True)
+        table.padding = (0, 1, 0, 0)
+        return table
+
+    def further_tables(self) -> list[Table]:
+        """For the terminal, after ``table``.
+
+        Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
+        expanded, of ``human`` the other metrics, of ``session`` answers and costs.
+        """
+        match self.options.protocol:
+            case "noise":
+                return [_terminal_table(self._robustness_title(), robustness.headings(), self._robustness())]
+            case "adapt":
+                rows = adapt_table.price_rows(self.lines())
+                return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED], rows)]
+            case "expand":
+                costs = expand_table.cost_rows(self.lines())
+                tables = [
+                    _terminal_table(None, grid.headings, grid.rows) for grid in expand_table.answers(self.lines())
+                ]
+                return [*tables, _terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
+            case "session":
+                headings, rows = self._further()
+                return [_terminal_table(None, headings, rows, no_wrap=True)]
+            case "human":
+                _, *others = ratings_table.METRICS
+                return [_terminal_table(None, *self._opinions(name)) for name in others]
+            case _:
+                return []
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, every question included."""
+        return {
+            "command": self.options.command(self.dataset.name),
+            "options": self.options.as_json(),
+            "dataset": {
+                "name": self.dataset.name,
+                "fingerprint": self.dataset.fingerprint,
+                "passages": len(self.dataset.passages),
+                "questions": self.dataset.size,
+                "unlabelled": len(self.dataset.unlabelled),
+                "without_gold_sentences": self._without_gold(),
+            },
+            "engine": {"version": __version__, "code": code_fingerprint(), **self.engine},
+            "fitted_to_same_questions": self.fitted,
+            "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": round(self.seconds, 1),
+            "indexing": None if self.indexing is None else asdict(self.indexing),
+            "summary": [
+                {"arm": line.arm, "group": line.group, "turn": line.turn, "n": line.questions} | line.values
+                for line in self.lines()
+            ],
+            "phases": [
+                {
+                    "arm": phase.arm,
+                    "group": phase.group,
+                    "turn": phase.turn,
+                    "seed": phase.seed,
+                    "questions": [row.as_json() for row in phase.rows],
+                }
+                for phase in self.phases
+            ],
+        }
+
+    def markdown(self, plots: Iterable[str] = ()) -> str:
+        """For people."""
+        dataset = self.dataset
+        parts = [
+            f"# {dataset.name}: {self.options.protocol}",
+            f"```\n{self.options.command(dataset.name)}\n```",
+            f"{len(dataset.passages):,} passages, {dataset.size:,} questions. " + " ".join(self._remarks()),
+            *self._main(),
+        ]
+        if changes := self._changes():
+            names = {"adapt": "nDCG@10 ", "expand": "nDCG@10 ", "human": ""}
+            name = names.get(self.options.protocol, "R@5 ")
+            headings = ["", f"{name}before", f"{name}after", "change", "95% interval"]
+            parts += ["## Change", markdown_table(headings, changes)]
+        if rows := self._robustness():
+            parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
+        if kinds := self._by_type():
+            parts += [f"## {HEADINGS[self._metric('')]} by type of question", *kinds]
+        for name in plots:
+            parts.append(f"![{name}]({name})")
+            if self.trajectories is not None and name.endswith(MEMORIES):
+                parts.append("\n".join(self._followed(self.trajectories)))
+        engine = ", ".join(f"{name} {value}" for name, value in self.engine.items())
+        parts.append(f"Engram {__version__}, code {code_fingerprint()}; {engine}.")
+        return "\n\n".join(parts) + "\n"
+
+    def _main(self) -> list[str]:
+        """The tables of all that was measured, and what their words mean."""
+        if self.options.protocol == "human":
+            return [
+                ratings_table.LEGEND,
+                *(markdown_table(*self._opinions(name)) for name in ratings_table.METRICS),
+            ]
+        if self.options.protocol == "expand":
+            lines = self.lines()
+            sections = [
+                markdown_table(expand_table.headings(name), expand_table.rows(lines, name))
+                for name in expand_table.METRICS
+            ]
+            costs = markdown_table(expand_table.cost_headings(), expand_table.cost_rows(lines))
+            grids = [grid.markdown() for grid in expand_table.answers(lines)]
+            return [expand_table.LEGEND, *sections, *grids, f"## {expand_table.COST_TITLE}", costs]
+        if self.options.protocol != "adapt":
+            further = [markdown_table(*self._further())] if self.options.protocol in FURTHER else []
+            return [markdown_table(self._measured(), self._rows()), *further, legend(self.options.protocol)]
+        lines = self.lines()
+        tables = [
+            markdown_table(adapt_table.headings(metric), adapt_table.rows(lines, metric))
+            for metric in adapt_table.METRICS
+        ]
+        price = markdown_table(["", *adapt_table.PRICED], adapt_table.price_rows(lines))
+        return [adapt_table.LEGEND, *tables, f"## {adapt_table.PRICE_TITLE}", price]
+
+    def _opinions(self, metric: str) -> tuple[list[str], list[list[str]]]:
+        """Headings and rows of ``human``."""
+        lines = self.lines()
+        return ratings_table.headings(lines, metric), ratings_table.rows(lines, metric)
+
+    def _metric(self, group: str) -> str:
+        """What changes of a group are told by."""
+        if self.options.protocol == "human":
+            return ratings_table.main_metric(group)
+        return {
+            "adapt": adapt_table.METRIC,
+            "expand": expand_table.METRIC,
+            "answers": "f1",
+            "session": "all@5",
+        }.get(self.options.protocol, "recall@5")
+
+    def _measured(self) -> list[str]:
+        """Headings of the main table."""
+        return ["", "n", *(HEADINGS[name] for name in columns(self.options.protocol))]
+
+    def _rows(self) -> list[list[str]]:
+        """Under the headings ``_measured``."""
+        protocol = self.options.protocol
+        return [[self._label(line), str(line.questions), *cells(line.values, protocol)] for line in self.lines()]
+
+    def _further(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and rows of the second table."""
+        further = FURTHER[self.options.protocol]
+        rows = [[self._label(line), *(cell(line.values, name) for name in further)] for line in self.lines()]
+        return ["", *(HEADINGS[name] for name in further)], rows
+
+    def _asks_models(self) -> bool:
+        return any(line.values.get("llm_calls") for line in self.lines())
+
+    def _label(self, line: TableLine) -> str:
+        several = len({phase.arm for phase in self.phases}) > 1
+        return label(line, self.options.protocol, several=several)
+
+    def _without_gold(self) -> int:
+        return sum(not question.gold for question in self.dataset.questions)
+
+    def _by_passages(self) -> str:
+        """What the oracle goes by where sentences are not marked."""
+        without, every = self._without_gold(), len(self.dataset.questions)
+        if without == every:
+            return "No question has gold sentences: verdicts name passages."
+        return f"{without} of {every} questions have no gold sentences: verdicts on these name passages."
+
+    def _remarks(self) -> list[str]:
+        remarks = [f"**{FITTED.capitalize()}.**"] if self.fitted else []
+        if self.options.protocol == "human":
+            bare = sum(question.id in self.dataset.ratings for question in self.dataset.unlabelled)
+            remarks.append(f"{len(self.dataset.ratings):,} rated, {bare:,} of them besides these.")
+        if self.dataset.unlabelled and self.options.protocol not in {"human", "answers"}:
+            remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
+        if (
+            self._without_gold()
+            and self.options.protocol
+            not in {"cold", "clicks", "adapt", "expand", "human", "answers", "sweep", "session"}
+            and self.options.judge == "oracle"
+        ):
+            remarks.append(self._by_passages())
+        if self.indexing is not None:
+            remarks.append(self.indexing.remark())
+        model = self.engine.get("embedding_model", DEFAULT_MODEL)
+        if model != DEFAULT_MODEL and self.options.weighted:
+            remarks.append(f"Encoder: {model}. The shipped ranking weights were fitted with {DEFAULT_MODEL}.")
+        if len(self.options.seeds) > 1:
+            remarks.append(f"Means over {len(self.options.seeds)} seeds.")
+        return remarks
+
+    def _robustness(self) -> list[list[str]]:
+        if self.options.protocol != "noise":
+            return []
+        return [robustness.row(one) for one in robustness.of(self.lines())]
+
+    def _robustness_title(self) -> str:
+        return f"Gain by turn {self.options.turns}, and the share kept under flipped verdicts"
+
+    @staticmethod
+    def _followed(trajectories: Trajectories) -> list[str]:
+        """Whose memories the plot follows."""
+        lines = [f"- Q{at}: {text}" for at, text in enumerate(trajectories.questions, start=1)]
+        for at, course in enumerate(trajectories.courses, start=1):
+            verdict = "supports" if course.supported else "rejected for"
+            lines.append(f"- S{at}, {verdict} Q{course.question + 1}: {course.text}")
+        return lines
+
+    def _changes(self) -> list[list[str]]:
+        """Recall@5 before the first and after the last turn, with a bootstrap interval over questions.
+
+        Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
+        """
+        rows: list[list[str]] = []
+        if self.options.protocol in {"cold", "stream", "clicks", "answers", "sweep", "session"}:
+            return rows
+        several = len({phase.arm for phase in self.phases}) > 1
+        for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
+            before_it = {"adapt": adapt_table.before, "expand": expand_table.before}.get(self.options.protocol)
+            first = before_it(arm) if before_it else arm
+            before, after = (
+                _per_question(
+                    [phase for phase in self.phases if phase.arm == one], group, turn, self._metric(group)
+                )
+                for one, turn in ((first, 0), (arm, self.options.turns))
+            )
+            shared = sorted(before.keys() & after.keys())
+            if not shared or group == adapt_table.PRICE:
+                continue
+            change = np.array([after[key] - before[key] for key in shared])
+            low, high = bootstrap_interval(change)
+            means = [float(np.mean([values[key] for key in shared])) for values in (before, after)]
+            cells = [f"{means[0]:.3f}", f"{means[1]:.3f}", f"{change.mean():+.3f}", f"{low:+.3f} to {high:+.3f}"]
+            selected = (
+                f"{group}: {ratings_table.METRICS[self._metric(group)]}"
+                if self.options.protocol == "human"
+                else group
+            )
+            rows.append([f"{selected}, {arm}" if several else selected, *cells])
+        return rows
+
+    def _by_type(self) -> list[str]:
+        kinds = sorted({row.type for phase in self.phases for row in phase.rows})
+        if not 1 < len(kinds) <= 12 or self.options.protocol in {
+            "stream",
+            "clicks",
+            "adapt",
+            "expand",
+            "human",
+            "sweep",
+        }:
+            return []
+        groups = list(dict.fromkeys(phase.group for phase in self.phases))
+        last = [phase for phase in self.phases if phase.turn in {0, self.options.turns}]
+        rows = []
+        for phase in sorted(last, key=lambda phase: groups.index(phase.group)):
+            if phase.seed not in {None, self.options.seeds[0]}:
+                continue
+            line = TableLine(phase.arm, phase.group, phase.turn, len(phase.rows), {})
+            cells = []
+            for kind in kinds:
+                values = [row.values[self._metric(phase.group)] for row in phase.rows if row.type == kind]
+                cells.append(f"{np.mean(values):.3f} ({len(values)})" if values else "")
+            rows.append([self._label(line), *cells])
+        return [markdown_table(["", *kinds], rows)]
+
+
+def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
+    """The 95% percentile interval of the mean, questions drawn with replacement, always alike."""
+    draw = np.random.default_rng(0)
+    some = (AT_ONCE, len(differences))
+    means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // AT_ONCE)]
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _terminal_table(
+    title: str | None, headings: Sequence[str], rows: Iterable[Sequence[str]], *, no_wrap: bool = False
+) -> Table:
+    """A table for the terminal, its first column aligned left and all others right."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    first, *others = headings
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=no_wrap)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _per_question(phases: Iterable[Phase], group: str, turn: int, metric: str) -> dict[str, float]:
+    """A metric of each question, seeds averaged."""
+    values: dict[str, list[float]] = {}
+    for phase in phases:
+        if (phase.group, phase.turn) == (group, turn):
+            for row in phase.rows:
+                values.setdefault(row.id, []).append(row.values[metric])
+    return {key: float(np.mean(seen)) for key, seen in values.items()}

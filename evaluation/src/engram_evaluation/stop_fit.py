@@ -1,0 +1,132 @@
+"""Fitting the published stop (RFM-RAG's R-Feedback) to data sets with known relevant passages."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.context.errors import InvalidRequestError
+from engram.core.planning import feedback_stop, round_sufficiency
+from engram.core.planning.feedback_stop import Network, fit_network
+from engram.core.planning.session import Budget
+from engram.core.ranking import sufficiency
+from engram.core.ranking.ranking_weights import Floats, Prior
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.harness import Harness
+from engram_evaluation.weight_fit import Steps
+from engram.services.retrieval.query import Query
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
+
+RIDGE = 0.003
+"""Of the standardised features."""
+VERDICTS = 60.0
+"""What is believed of a round before any verdict weighs as much as so many of them."""
+NEVER = 1.0
+"""A probability that no pool has: every round is made."""
+BUDGET = Budget(rounds=3, llm_calls=0, tokens=0, seconds=600.0, passages=200)
+
+
+Of = Literal["sessions", "queries"]
+"""Whose evidence pools are examples: those after each round of sessions, or after each hop of queries."""
+
+
+def fit_stop(
+    corpora: Sequence[tuple[Harness, Dataset]],
+    limit: int | None,
+    steps: Steps,
+    *,
+    of: Of = "sessions",
+    hidden: int = 0,
+) -> tuple[Network, Prior | None]:
+    """The classifier, each corpus counting the same; and what is believed of a round, where sessions are learned
+    from.
+
+    Every question is gone about in rounds by rules, or asked, and the pool after each round or hop is an example:
+    it suffices if it holds a sentence of every relevant passage.
+
+    Args:
+        limit: questions of each data set, the first; None for all.
+        hidden: units of its hidden layer; 0 for a logistic model.
+
+    Raises:
+        InvalidRequestError: every pool suffices, or none does.
+    """
+    seen = pools if of == "sessions" else hops
+    found = []
+    for harness, dataset in corpora:
+        questions = list(dataset.questions)[:limit]
+        found.append(seen(harness, questions, steps(f"{dataset.name}: {of}", len(questions))))
+    size = len(feedback_stop.FEATURES)  # those of a round begin with the classifier's
+    of_pools = [(rows[:, :size], suffices) for rows, suffices in found]
+    try:
+        network = (
+            fit_network(of_pools, hidden, RIDGE) if hidden else Network(sufficiency.fit(of_pools, RIDGE, 1.0).mean)
+        )
+        return network, sufficiency.fit(found, RIDGE, VERDICTS) if of == "sessions" else None
+    except ValueError as error:
+        raise InvalidRequestError(f"A stop cannot be fitted to these data sets: {error}.") from error
+
+
+def pools(
+    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The features of each question's pool after each round, (n, 5), and whether it suffices, (n,)."""
+    found = by_session(harness, questions, step)
+    none = np.zeros((0, len(round_sufficiency.FEATURES))), np.zeros(0, dtype=bool)
+    return (
+        np.concatenate([none[0], *(rows for rows, _ in found)]),
+        np.concatenate([none[1], *(suffices for _, suffices in found)]),
+    )
+
+
+def by_session(
+    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+) -> list[tuple[Floats, NDArray[np.bool_]]]:
+    """As ``pools``, of each question's session by itself."""
+    found = []
+    for question in questions:
+        shown = _gone_about(harness, question)
+        rows: list[Floats] = []
+        suffices: list[bool] = []
+        for one in shown.rounds:
+            held = {sentence.passage_id for sentence in shown.evidence if sentence.round <= one.number}
+            told = one.said["published"]
+            rows.append(round_sufficiency.features(told["entities"], told["relevance"], one.sufficiency, one.covered))
+            suffices.append(question.relevant <= held)
+        found.append((np.array(rows).reshape(-1, len(round_sufficiency.FEATURES)), np.array(suffices, dtype=bool)))
+        step()
+    return found
+
+
+def hops(
+    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """As ``pools``, (n, 3), of what a query has selected after each of its hops; none ends them early."""
+    retrieve, classifier = harness.services.retrieve, harness.services.classifier
+    rows: list[list[float]] = []
+    suffices: list[bool] = []
+    for question in questions:
+        query = Query(text=question.text, scope=harness.scope, memory="off", stop_rule="none")
+        found = retrieve.find(retrieve.plan(query))
+        for number in range(1, len(found.walk.hops) + 1):
+            walk = replace(found.walk, hops=found.walk.hops[:number])
+            told = classifier.told_of(found.plan, walk)
+            rows.append([1.0, told.entities, told.relevance])
+            suffices.append(question.relevant <= {one.external_id for one in walk.evidence.values()})
+        step()
+    return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
+
+
+def _gone_about(harness: Harness, question: Question) -> SessionView:
+    """The question in as many rounds as the budget has; waited for as long as it takes."""
+    asked = SessionRequest(arm={"memory": "off", "profile": "default"}, stop="published", threshold=NEVER)
+    service, scope = harness.services.sessions, harness.scope
+    session = service.start(scope, NewSession(question=question.text, planner="pool", asked=asked, budget=BUDGET))
+    shown = service.wait(scope, session)
+    while shown.stored.status == "running":
+        shown = service.wait(scope, session)
+    return shown

@@ -1,0 +1,155 @@
+"""What verdicts bring of telling what is enough, by the arithmetic alone: one pass of answers, many draws.
+
+A verdict that names all the evidence says of its answer whether the first five held it. So once the answers are
+known, no question has to be asked again to see what verdicts on some do for the others.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.context.errors import InvalidRequestError
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, no_evidence, posterior
+from engram.core.ranking.sufficiency import observe, probability
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.harness import Harness
+from engram_evaluation.sufficiency_measure import Begin, SufficiencyPrediction, auc, calibration_error, least_error
+from engram_evaluation.weight_fit import answered
+from engram.providers.ranking_prior import RankingPrior
+
+CERTAIN = 1e-12
+"""Least probability that is given to what happened: log loss is finite."""
+COLUMNS = ("AUC", "ECE", "least ECE", "log loss")
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedSufficiency:
+    """How well it is told after so many verdicts on other answers, means over the draws.
+
+    Attributes:
+        measured: answers in each draw.
+        auc: area under the curve; None where no draw has answers of both kinds.
+        ece: expected calibration error, 10 bins.
+        ece_least: what it would be of so many answers if every probability were true.
+        loss: mean of -log of the probability given to what was so.
+    """
+
+    verdicts: int
+    measured: int
+    auc: float | None
+    ece: float
+    ece_least: float
+    loss: float
+
+
+def measure_drawn(
+    harness: Harness,
+    dataset: Dataset,
+    prior: RankingPrior,
+    begin: Begin,
+    *,
+    verdicts: Sequence[int],
+    draws: int,
+    noise: float,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """All of it as plain JSON; nothing is learned by the collection, and nothing of what it had is heard.
+
+    Args:
+        verdicts: how many, each number by itself.
+        noise: R of one, see ``sufficiency.observe``.
+        limit: questions asked at most.
+
+    Raises:
+        InvalidRequestError: there are no more answers than verdicts.
+    """
+    asked = replace(dataset, questions=dataset.questions[:limit])
+    rows, held = answered(harness, asked, prior, begin(f"{dataset.name}: answers", len(asked.questions)))
+    found = drawn(prior.sufficiency, rows, held, verdicts, draws, noise, lambda count: begin(f"{count} verdicts", draws))
+    return {
+        "dataset": dataset.name,
+        "questions": len(asked.questions),
+        "held": float(held.mean()),
+        "draws": draws,
+        "noise": noise,
+        "after": [asdict(one) for one in found],
+    }
+
+
+def drawn(
+    prior: Prior,
+    rows: Floats,
+    held: NDArray[np.bool_],
+    verdicts: Sequence[int],
+    draws: int,
+    noise: float,
+    begin: Callable[[int], Callable[[], None]] = lambda _: lambda: None,
+) -> list[LearnedSufficiency]:
+    """Before any verdict, of all answers, and after each of these numbers, of those that were not judged.
+
+    Args:
+        rows: features of each answer, (n, k).
+        held: whether it was enough, (n,).
+        begin: given a number of verdicts: what is called after each draw.
+
+    Raises:
+        InvalidRequestError: there are no more answers than verdicts.
+    """
+    most = max(verdicts, default=0)
+    if len(rows) <= most:
+        raise InvalidRequestError(f"{len(rows)} answers leave none to measure after {most} verdicts.")
+    terms = [observe(row, int(y), prior, noise).evidence for row, y in zip(rows, held, strict=True)]
+    found = [_measured(0, prior.mean, rows, held)]
+    for count in verdicts:
+        step, after = begin(count), []
+        for draw in range(draws):
+            order = np.random.default_rng(draw).permutation(len(rows))
+            said: WeightEvidence = reduce(
+                add, (terms[at] for at in order[:count].tolist()), no_evidence(len(prior.mean))
+            )
+            after.append(_measured(count, posterior(prior, said).mean, rows[order[count:]], held[order[count:]]))
+            step()
+        found.append(_mean(after))
+    return found
+
+
+def lines(found: dict[str, Any]) -> list[list[str]]:
+    """A table of what ``measure_drawn`` found."""
+    rows = [["verdicts", "answers", *COLUMNS]]
+    for one in found["after"]:
+        values = [one["auc"], one["ece"], one["ece_least"], one["loss"]]
+        told = ["-" if value is None else f"{value:.3f}" for value in values]
+        rows.append([str(one["verdicts"]), str(one["measured"]), *told])
+    return rows
+
+
+def _measured(count: int, mean: Floats, rows: Floats, held: NDArray[np.bool_]) -> LearnedSufficiency:
+    told = [
+        SufficiencyPrediction(probability(row, mean), bool(y), recall=0.0, hops=0, ms=0.0)
+        for row, y in zip(rows, held, strict=True)
+    ]
+    given = np.array([one.probability if one.held else 1.0 - one.probability for one in told])
+    return LearnedSufficiency(
+        verdicts=count,
+        measured=len(told),
+        auc=auc(*([one.probability for one in told if one.held is kind] for kind in (True, False))),
+        ece=calibration_error(told),
+        ece_least=least_error(told),
+        loss=float(-np.log(np.maximum(given, CERTAIN)).mean()),
+    )
+
+
+def _mean(several: Sequence[LearnedSufficiency]) -> LearnedSufficiency:
+    areas = [one.auc for one in several if one.auc is not None]
+    return replace(
+        several[0],
+        auc=float(np.mean(areas)) if areas else None,
+        ece=float(np.mean([one.ece for one in several])),
+        ece_least=float(np.mean([one.ece_least for one in several])),
+        loss=float(np.mean([one.loss for one in several])),
+    )

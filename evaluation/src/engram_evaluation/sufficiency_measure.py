@@ -1,0 +1,256 @@
+"""How well it is told whether an answer is enough: before verdicts and after, as a rule to stop, and of absence.
+
+An answer was enough if as many of its first five passages are relevant as can be. A question of another data set is
+one that the corpus cannot answer.
+"""
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking import sufficiency
+from engram.core.ranking.coverage import coverage
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.harness import Harness, QueryArm
+from engram_evaluation.verdict_givers import Judge
+from engram_evaluation.weight_fit import holds_all
+from engram.services.retrieval.query import Memory, Query, HopStopRule
+from engram.services.retrieval.retrieval_service import RetrievalResult
+
+BINS = 10
+"""Of the expected calibration error, of equal width."""
+DRAWS = 100
+"""Of answers that hold as often as was told."""
+RULES: tuple[HopStopRule, ...] = ("none", "coverage", "published", "learned")
+TELLING = ("coverage", "published", "learned")
+"""What each of these rules goes by is told of the same answers."""
+
+Begin = Callable[[str, int], Callable[[], None]]
+"""Announces a stretch of so many steps; what it returns is called after each."""
+
+
+@dataclass(frozen=True, slots=True)
+class SufficiencyPrediction:
+    """One question, asked once.
+
+    Attributes:
+        probability: that the answer is enough, in [0, 1].
+        held: whether it was.
+        recall: share of the relevant passages among the first five.
+        ms: wall-clock time of the query.
+        said: how sure each of ``TELLING`` is that the evidence suffices, in [0, 1].
+    """
+
+    probability: float
+    held: bool
+    recall: float
+    hops: int
+    ms: float
+    said: Mapping[str, float] = field(default_factory=dict)
+
+
+def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
+    """Probability that one of the first is above one of the second, ties counting half; None without both."""
+    if not len(high) or not len(low):
+        return None
+    ones, others = np.asarray(high)[:, None], np.asarray(low)[None, :]
+    return float(((ones > others) + 0.5 * (ones == others)).mean())
+
+
+class Foretold(Protocol):
+    """Something that was told with a probability, in [0, 1], and whether it held."""
+
+    @property
+    def probability(self) -> float: ...
+    @property
+    def held(self) -> bool: ...
+
+
+def calibration_error(told: Sequence[Foretold], bins: int = BINS) -> float:
+    """Expected calibration error: by how much the share of answers that held differs from what was told, in [0, 1].
+
+    Naeini et al., 2015: the mean over bins of equal width of |share that held - mean probability|, by their sizes.
+    """
+    return _error(np.array([one.probability for one in told]), np.array([one.held for one in told]), bins)
+
+
+def _error(probability: NDArray[np.float64], held: NDArray[np.bool_], bins: int) -> float:
+    places = np.minimum((probability * bins).astype(np.intp), bins - 1)
+    # Of each bin its size times |share that held - mean probability|.
+    gaps = np.bincount(places, held, bins) - np.bincount(places, probability, bins)
+    return float(np.abs(gaps).sum() / len(held)) if len(held) else 0.0
+
+
+def least_error(told: Sequence[Foretold], bins: int = BINS) -> float:
+    """The calibration error of so many answers if every probability were true, in [0, 1].
+
+    It is not 0: of a few answers in a bin another share holds than is meant. Drawn ``DRAWS`` times, always alike.
+    """
+    order, probability = np.random.default_rng(0), np.array([one.probability for one in told])
+    drawn = order.random((DRAWS, len(told))) < probability
+    return statistics.fmean(_error(probability, held, bins) for held in drawn)
+
+
+def measure(
+    harness: Harness,
+    dataset: Dataset,
+    foreign: Iterable[Dataset],
+    judge: Judge,
+    begin: Begin,
+    *,
+    verdicts: int,
+    seeds: Sequence[int],
+    limit: int | None = None,
+    lacking: int = 0,
+) -> dict[str, Any]:
+    """All of it as plain JSON. What the collection had learned is forgotten, before and after.
+
+    Args:
+        foreign: data sets whose questions the corpus does not answer.
+        verdicts: given to questions other than those that are then asked.
+        seeds: orders in which questions are drawn to be judged; figures after verdicts are means over them.
+        limit: questions asked at most, of each data set.
+        lacking: of so many of the questions one relevant passage is deleted in the end; to open the harness again
+            brings it back.
+    """
+    questions = list(dataset.questions[:limit])
+    harness.reset()
+    stopping = {rule: _asked(harness, questions, "off", begin, f"stop: {rule}", rule) for rule in RULES}
+    before = stopping["coverage"]
+    own = [one.probability for one in before]
+    found: dict[str, Any] = {
+        "dataset": dataset.name,
+        "questions": len(questions),
+        "before": _quality(before),
+        # Of the walk as far as it goes: a rule that ended it would choose what it is measured on.
+        "telling": {name: _quality(_by(stopping["none"], name)) for name in TELLING},
+        "stopping": {rule: _costs(told) for rule, told in stopping.items()},
+        "answerable": {
+            other.name: auc(
+                own,
+                [one.probability for one in _asked(harness, other.questions[:limit], "off", begin, other.name)],
+            )
+            for other in foreign
+        },
+    }
+    after = [_after(harness, questions, judge, begin, verdicts, seed) for seed in seeds if verdicts]
+    if after:
+        found["after"] = {"verdicts": verdicts, "seeds": list(seeds)} | _means(after)
+    if lacking:
+        found["lacking"] = _lacking(harness, questions, begin, lacking)
+    return found
+
+
+def _lacking(harness: Harness, questions: Sequence[Question], begin: Begin, most: int) -> dict[str, float | None]:
+    """How questions are told whose evidence is not all there from those whose is, and what was told while it was.
+
+    Others lack a passage as well, if it is one of those that were deleted, and are left out.
+    """
+    some = questions[:most]
+    gone = {min(question.relevant) for question in some}
+    whole = [question for question in questions if not question.relevant & gone]
+    before = _asked(harness, some, "off", begin, "before passages go")
+    for passage in sorted(gone):
+        harness.services.ingest.delete_passage(harness.scope, passage)
+    after = _asked(harness, some, "off", begin, "without a passage each")
+    others = _asked(harness, whole, "off", begin, "others")
+    return {
+        "questions": len(some),
+        "others": len(whole),
+        "auc": auc([one.probability for one in others], [one.probability for one in after]),
+        "told_before": statistics.fmean(one.probability for one in before),
+        "told_after": statistics.fmean(one.probability for one in after),
+    }
+
+
+def _after(
+    harness: Harness, questions: Sequence[Question], judge: Judge, begin: Begin, verdicts: int, seed: int
+) -> dict[str, float | None]:
+    """Of the questions that were not judged."""
+    order = random.Random(seed).sample(list(questions), len(questions))  # noqa: S311 - repeatable, not secret
+    step = begin(f"verdicts, seed {seed}", min(verdicts, len(order)))
+    for question in order[:verdicts]:
+        harness.teach(question, QueryArm("default", "off"), judge)
+        step()
+    told = _asked(harness, order[verdicts:], "read", begin, f"after, seed {seed}")
+    harness.reset()
+    return _quality(told)
+
+
+def _asked(
+    harness: Harness,
+    questions: Sequence[Question],
+    memory: Memory,
+    begin: Begin,
+    label: str,
+    rule: HopStopRule | None = None,
+) -> list[SufficiencyPrediction]:
+    step, retrieve, told = begin(label, len(questions)), harness.services.retrieve, []
+    for question in questions:
+        query = Query(text=question.text, scope=harness.scope, memory=memory, stop_rule=rule)
+        began = time.perf_counter()
+        found = retrieve.find(retrieve.plan(query))
+        ms = (time.perf_counter() - began) * 1000.0
+        first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
+        enough = found.ranking.sufficiency
+        told.append(
+            SufficiencyPrediction(
+                probability=0.0 if enough is None else enough.probability,
+                held=holds_all(question.relevant, first),
+                recall=sum(name in question.relevant for name in first) / max(len(question.relevant), 1),
+                hops=len(found.walk.hops),
+                ms=ms,
+                said=_said(harness, found),
+            )
+        )
+        step()
+    return told
+
+
+def _said(harness: Harness, found: RetrievalResult) -> dict[str, float]:
+    """What each of ``TELLING`` says of the same answer."""
+    plan, walk, enough = found.plan, found.walk, found.ranking.sufficiency
+    return {
+        "coverage": coverage(plan.query.text, walk.texts),
+        "published": harness.services.classifier.told_of(plan, walk).probability,
+        "learned": 0.0 if enough is None else enough.probability,
+    }
+
+
+def _by(told: Sequence[SufficiencyPrediction], name: str) -> list[SufficiencyPrediction]:
+    return [replace(one, probability=one.said[name]) for one in told]
+
+
+def _quality(told: Sequence[SufficiencyPrediction]) -> dict[str, float | None]:
+    return {
+        "held": statistics.fmean(one.held for one in told) if told else None,
+        "told": statistics.fmean(one.probability for one in told) if told else None,
+        "auc": auc(
+            [one.probability for one in told if one.held], [one.probability for one in told if not one.held]
+        ),
+        "ece": calibration_error(told),
+        "ece_least": least_error(told),
+    }
+
+
+def _costs(told: Sequence[SufficiencyPrediction]) -> dict[str, float]:
+    return {
+        "recall@5": statistics.fmean(one.recall for one in told),
+        "all@5": statistics.fmean(one.held for one in told),
+        "hops": statistics.fmean(one.hops for one in told),
+        "ms": statistics.median(one.ms for one in told),
+    }
+
+
+def _means(rows: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    means: dict[str, float | None] = {}
+    for name in rows[0]:
+        values = [value for row in rows if (value := row[name]) is not None]
+        means[name] = statistics.fmean(values) if values else None
+    return means

@@ -1,0 +1,90 @@
+"""What verdicts on sessions teach of the pool after a round, by the arithmetic alone (``core.rounds``)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, no_evidence, posterior
+from engram.core.ranking.sufficiency import observe, probability
+from engram_evaluation.sufficiency_measure import auc, calibration_error
+
+NOISE = 0.5
+"""R of a verdict."""
+DRAWS = 40
+
+Session = tuple[Floats, NDArray[np.bool_]]
+"""Features of the pool after each round, (r, k), and whether it held all the evidence, (r,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RoundResult:
+    """One round."""
+
+    probability: float
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """How well rounds that suffice are told after so many verdicts on other sessions, means over the draws.
+
+    Attributes:
+        auc: area under the curve; None where no draw has rounds of both kinds.
+        error: expected calibration error, 10 bins.
+    """
+
+    verdicts: int
+    auc: float | None
+    error: float
+
+
+def taught(prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], draws: int = DRAWS) -> list[Taught]:
+    """Before any verdict and after each of these numbers, on the same sessions, none of which is judged.
+
+    A verdict names all the evidence there is, so that of each round it says whether the pool held it.
+
+    Raises:
+        ValueError: there are no more sessions than verdicts.
+    """
+    most = max(verdicts, default=0)
+    if len(sessions) <= most:
+        raise ValueError(f"{len(sessions)} sessions leave none to measure after {most} verdicts")
+    measured: dict[int, list[tuple[float | None, float]]] = {count: [] for count in (0, *verdicts)}
+    for draw in range(draws):
+        order = np.random.default_rng(draw).permutation(len(sessions)).tolist()
+        held_out = [sessions[at] for at in order[most:]]
+        for count, found in measured.items():
+            said = (_said(prior, sessions[at]) for at in order[:count])
+            mean = posterior(prior, reduce(add, said, no_evidence(len(prior.mean)))).mean
+            found.append(_measured(mean, held_out))
+    return [
+        Taught(
+            count,
+            float(np.mean(areas)) if (areas := [area for area, _ in found if area is not None]) else None,
+            float(np.mean([error for _, error in found])),
+        )
+        for count, found in measured.items()
+    ]
+
+
+def _said(prior: Prior, session: Session) -> WeightEvidence:
+    """Of one verdict: each round counts as a share, see ``rounds.observed``."""
+    rows, suffices = session
+    total = reduce(
+        add, (observe(row, int(y), prior, NOISE).evidence for row, y in zip(rows, suffices, strict=True))
+    )
+    return WeightEvidence(total.information / len(rows), total.precision / len(rows))
+
+
+def _measured(mean: Floats, sessions: Sequence[Session]) -> tuple[float | None, float]:
+    told = [
+        _RoundResult(probability(row, mean), bool(y))
+        for rows, suffices in sessions
+        for row, y in zip(rows, suffices, strict=True)
+    ]
+    high, low = ([one.probability for one in told if one.held is held] for held in (True, False))
+    return auc(high, low), calibration_error(told)

@@ -1,0 +1,140 @@
+"""Who gives the verdicts: the data set's own gold sentences or passages, or a language model."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+from uuid import UUID
+
+from engram.context.errors import LlmNotConfiguredError
+from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.retrieval_metrics import same
+from engram.providers.llm import Llm
+from engram.services.auth.scope import Scope
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+
+Verdicts = Literal["full", "returned"]
+JudgeName = Literal["oracle", "llm"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSentence:
+    """A sentence that came back, as a judge sees it: selected by a hop, or another one of a returned passage."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+    selected: bool = True
+
+    @property
+    def place(self) -> Gold:
+        """The sentence without its id, to compare with gold."""
+        return Gold(self.passage_id, self.text)
+
+
+class Judge(Protocol):
+    """Says which sentences of an answered question helped."""
+
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+    ) -> Verdict | None:
+        """The verdict, or None where this judge has none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OracleJudge:
+    """Knows the gold sentences, or, of a question that has none, the relevant passages.
+
+    A ``full`` verdict names all of them, also those that retrieval missed, and leaves whatever else was selected to
+    count as rejected. A ``returned`` verdict names those that came back in the returned passages and rejects
+    what else was selected; of what did not come back it knows nothing, so it is partial.
+
+    A verdict by passages says that these helped as a whole. It says nothing of their sentences.
+    """
+
+    verdicts: Verdicts
+
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+    ) -> Verdict | None:
+        """The verdict; None for a question with neither, of which the oracle knows nothing."""
+        if question.gold:
+            return self._by_sentences(scope, query_id, question.gold, shown)
+        return self._by_passages(scope, query_id, question.relevant, shown) if question.relevant else None
+
+    def _by_sentences(
+        self, scope: Scope, query_id: UUID, gold: Sequence[Gold], shown: Sequence[ShownSentence]
+    ) -> Verdict:
+        if self.verdicts == "full":
+            supporting = [NamedSentence(passage_id=one.passage_id, text=one.text) for one in gold]
+            return Verdict(query_id=query_id, scope=scope, supporting=supporting, judge="oracle")
+        helped = [s.sentence_id for s in shown if any(same(one, s.place) for one in gold)]
+        return Verdict(
+            query_id=query_id,
+            scope=scope,
+            supporting=[NamedSentence(sentence) for sentence in helped],
+            rejected=[NamedSentence(s.sentence_id) for s in shown if s.selected and s.sentence_id not in helped],
+            partial=True,
+            retrieval_success=bool(helped),
+            judge="oracle",
+        )
+
+    def _by_passages(
+        self, scope: Scope, query_id: UUID, relevant: Collection[str], shown: Sequence[ShownSentence]
+    ) -> Verdict:
+        if self.verdicts == "full":
+            return Verdict(query_id=query_id, scope=scope, supporting_passages=sorted(relevant), judge="oracle")
+        helped = sorted({s.passage_id for s in shown} & set(relevant))
+        return Verdict(
+            query_id=query_id,
+            scope=scope,
+            supporting_passages=helped,
+            rejected=[NamedSentence(s.sentence_id) for s in shown if s.selected and s.passage_id not in helped],
+            partial=True,
+            retrieval_success=bool(helped),
+            judge="oracle",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LlmJudge:
+    """A language model that reads the selected sentences, with the prompt that ``engram judge`` uses."""
+
+    llm: Llm
+
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[ShownSentence]
+    ) -> Verdict | None:
+        """The verdict; None if nothing was selected.
+
+        Raises:
+            LlmError: the endpoint failed.
+        """
+        selected = [(s.sentence_id, s.text) for s in shown if s.selected]
+        if not selected:
+            return None
+        judgement = self.llm.judge_support(question.text, selected)
+        rejected = [key for key in judgement.judged if key not in judgement.supporting]
+        return Verdict(
+            query_id=query_id,
+            scope=scope,
+            supporting=[NamedSentence(key) for key in judgement.supporting],
+            rejected=[NamedSentence(key) for key in rejected],
+            partial=True,
+            retrieval_success=bool(judgement.supporting),
+            judge="llm",
+            confidence=1.0 if judgement.confidence is None else max(0.01, judgement.confidence),
+        )
+
+
+def choose(name: JudgeName, verdicts: Verdicts, llm: Llm | None) -> Judge:
+    """The judge of this name.
+
+    Raises:
+        LlmNotConfiguredError: the LLM judge is wanted and no endpoint is configured.
+    """
+    if name == "oracle":
+        return OracleJudge(verdicts)
+    if llm is None:
+        raise LlmNotConfiguredError("--judge llm needs ENGRAM_LLM_BASE_URL to be set.")
+    return LlmJudge(llm)

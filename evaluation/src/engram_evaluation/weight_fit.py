@@ -1,0 +1,184 @@
+"""Fitting the weights that every collection starts from to data sets with known relevant passages."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.context.errors import InvalidRequestError
+from engram.core.ranking import sufficiency
+from engram.core.ranking.corpus_kind import CorpusKind
+from engram.core.ranking.passage_scores import FIRST_LOOK
+from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_fitting import JudgedQuestion, fit
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.harness import Harness
+from engram.providers.ranking_prior import RankingPrior, RankingWeights, as_json, for_any_kind, no_preference
+from engram.services.retrieval.query import Query
+
+QUESTIONS = 600
+"""Questions of a data set that weights are fitted to, at most."""
+RIDGE = 0.003
+"""Keeps weights of features that a data set hardly has from growing without bound."""
+ENOUGH_RIDGE = 0.03
+"""Of the standardised features of what is enough."""
+VERDICTS = 60.0
+"""The prior weighs as much as so many verdicts."""
+ENOUGH_VERDICTS = 120.0
+"""The same of what is enough, but for the two numbers below."""
+ENOUGH_BIAS, ENOUGH_SLOPE = 0.5, 0.25
+"""Variances of how often answers are enough in a collection, in log odds, and of how much the prior's word counts.
+What verdicts bring hardly hangs on them: docs/sufficiency.md."""
+
+
+def judged(
+    harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
+) -> list[JudgedQuestion]:
+    """Every question's candidates, found without memory by this prior, with the relevant ones marked."""
+    retrieve = harness.services.retrieve.by(for_any_kind(prior))
+    found = []
+    for question in dataset.questions:
+        query = Query(text=question.text, scope=harness.scope, memory="off")
+        names, features = retrieve.features(query)
+        # As an episode keeps them, so that fitting and learning see the same numbers.
+        rounded = features.astype(np.float32).astype(np.float64)
+        found.append(JudgedQuestion(rounded, np.array([name in question.relevant for name in names], dtype=bool)))
+        step()
+    return found
+
+
+Steps = Callable[[str, int], Callable[[], None]]
+"""Given what is counted and how many there are: told of each one done."""
+
+
+Corpora = Sequence[tuple[Harness, Dataset]]
+
+
+def fit_kinds(
+    corpora: Corpora,
+    steps: Steps,
+    start: Mapping[CorpusKind, Mapping[str, Any]],
+    ranking: Mapping[CorpusKind, RankingWeights] | None = None,
+) -> dict[str, Any]:
+    """Fit the weights that collections start from, for each kind of corpus to the data sets of that kind.
+
+    Args:
+        start: by kind the weights, as in a file of them, of a kind that no data set is of.
+        ranking: by kind the ranking weights to keep, if only what is enough is to be fitted.
+
+    Raises:
+        InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
+    """
+    corpora = [(harness, thinned(dataset)) for harness, dataset in corpora]
+    weights: dict[str, Any] = {}
+    for kind, other in start.items():
+        own = [pair for pair in corpora if pair[0].scope.collection.corpus_kind == kind]
+        kept = None if ranking is None else ranking[kind][:2]
+        weights[kind] = fit_weights(own, steps, kept) if own else dict(other)
+    return weights
+
+
+def thinned(dataset: Dataset) -> Dataset:
+    """The data set with at most ``QUESTIONS`` questions, evenly spaced: each data set counts the same anyway."""
+    every = -(-len(dataset.questions) // QUESTIONS)
+    return replace(dataset, questions=dataset.questions[::every]) if every > 1 else dataset
+
+
+def fit_weights(
+    corpora: Corpora,
+    steps: Steps,
+    ranking: tuple[NDArray[np.float64], Prior] | None = None,
+) -> dict[str, Any]:
+    """Fit all weights that collections of one kind start from, as a file holds them.
+
+    Args:
+        ranking: of the first look and of both, as ``fit_looks`` gives them, if only what is enough is to be fitted.
+
+    Raises:
+        InvalidRequestError: as ``fit_prior`` and ``fit_sufficiency``.
+    """
+    first, both = ranking or fit_looks(corpora, steps)
+    names = tuple(dataset.name for _, dataset in corpora)
+    return as_json(first, both, names, fit_sufficiency(corpora, first, both, steps))
+
+
+def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prior]:
+    """Weights of the first look, (len(FIRST_LOOK),), and a prior over all features; each corpus counts the same.
+
+    The questions are asked twice: the second look's features hang on whom the first one puts into the pool.
+
+    Raises:
+        InvalidRequestError: as ``fit_prior``.
+    """
+    none, size = no_preference(), len(FIRST_LOOK)
+
+    def looked(prior: RankingPrior, which: str) -> list[list[JudgedQuestion]]:
+        return [
+            judged(harness, dataset, prior, steps(f"{dataset.name}: {which} look", len(dataset.questions)))
+            for harness, dataset in corpora
+        ]
+
+    first = fit_prior(
+        [
+            [JudgedQuestion(one.features[:, :size], one.supported) for one in corpus]
+            for corpus in looked(none, "first")
+        ]
+    ).mean
+    return first, fit_prior(looked(replace(none, first=first), "second"))
+
+
+def fit_sufficiency(corpora: Corpora, first: NDArray[np.float64], ranking: Prior, steps: Steps) -> Prior:
+    """A prior of when the first passages hold all the evidence, ranked by these weights.
+
+    The questions are asked once more: what is looked at of an answer hangs on the weights that it is ranked by.
+
+    Raises:
+        InvalidRequestError: the first passages hold all the evidence of every question, or of none.
+    """
+    prior = replace(no_preference(), first=first, prior=ranking)
+    answers = [
+        answered(harness, dataset, prior, steps(f"{dataset.name}: enough", len(dataset.questions)))
+        for harness, dataset in corpora
+    ]
+    try:
+        fitted = sufficiency.fit(answers, ENOUGH_RIDGE, ENOUGH_VERDICTS)
+        return sufficiency.loosened(fitted, ENOUGH_BIAS, ENOUGH_SLOPE)
+    except ValueError as error:
+        raise InvalidRequestError(f"What is enough cannot be fitted to these data sets: {error}.") from error
+
+
+def answered(
+    harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Of every question with a candidate its answer's features, (n, k), and whether the first held all, (n,)."""
+    retrieve = harness.services.retrieve.by(for_any_kind(prior))
+    rows, held = [], []
+    for question in dataset.questions:
+        query = Query(text=question.text, scope=harness.scope, memory="off")
+        found = retrieve.find(retrieve.plan(query))
+        told = found.ranking.sufficiency
+        if told is not None and len(told.features):
+            first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
+            rows.append(told.features.astype(np.float32).astype(np.float64))
+            held.append(holds_all(question.relevant, first))
+        step()
+    return np.array(rows).reshape(-1, len(sufficiency.FEATURES)), np.array(held, dtype=bool)
+
+
+def holds_all(relevant: Collection[str], first: Collection[str]) -> bool:
+    """Whether as many of the first passages are relevant as can be."""
+    return sum(name in relevant for name in first) >= min(len(relevant), sufficiency.FIRST)
+
+
+def fit_prior(corpora: Sequence[Sequence[JudgedQuestion]]) -> Prior:
+    """The prior, each corpus counting the same.
+
+    Raises:
+        InvalidRequestError: no question has a relevant passage among its candidates, or no weights were found.
+    """
+    try:
+        return fit(corpora, RIDGE, VERDICTS)
+    except ValueError as error:
+        raise InvalidRequestError(f"No ranking weights can be fitted to these data sets: {error}.") from error

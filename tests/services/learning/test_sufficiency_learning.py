@@ -1,0 +1,213 @@
+"""What verdicts teach a collection about when an answer is enough, and what it then says of answers."""
+
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from engram.core.ranking import ranking_weights, sufficiency
+from engram.runtime.container import Application
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.query import Query
+from tests.support import state, undo
+
+QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
+ANSWER = state.some_answer(7)
+CURIE = ("curie", "warsaw", "vistula", "polonium", "tokyo")
+
+
+def asked(application: Application, name: str, ranked: tuple[str, ...] = CURIE) -> UUID:
+    """An episode that ranked these passages, with made-up features."""
+    ids = state.passages(application, name)
+    return state.given_episode(
+        application,
+        name,
+        QUESTION,
+        [],
+        ranked=[ids[passage] for passage in ranked],
+        features=state.some_features(len(ranked)),
+        sufficiency=ANSWER,
+    )
+
+
+def first_of(application: Application, name: str, *named: str) -> list[int]:
+    return [min(state.sentences(application, name, passage).values()) for passage in named]
+
+
+def query(application: Application, name: str, text: str = QUESTION, **more: Any) -> Answer:
+    return application.ask.query(Query(text=text, scope=application.access.scope(name), **more))
+
+
+@pytest.mark.parametrize(
+    ("supported", "verdict", "sufficiency"),
+    [
+        (("curie", "vistula"), {}, 1),
+        (("curie",), {"confidence": 0.25}, 1),
+        (("curie",), {"retrieval_success": False}, 0),
+        (("curie",), {"partial": True}, None),
+        ((), {}, None),
+    ],
+)
+def test_a_verdict_adds_what_it_says(
+    application: Application, curie: str, supported: tuple[str, ...], verdict: dict[str, Any], enough: int | None
+) -> None:
+    supporting = first_of(application, curie, *supported)
+    receipt = state.judge(application, curie, asked(application, curie), supporting, wait=True, **verdict)
+
+    learned = state.learned_weights(application, curie, model="sufficiency")
+    rows = state.weight_rows(application, curie, "sufficiency")
+    assert receipt.event.status == "applied"
+    if enough is None:
+        assert (learned, rows) == (None, [])
+        return
+    noise = 0.5 / verdict.get("confidence", 1.0)
+    wanted = sufficiency.observe(
+        ANSWER.astype(np.float64), enough, state.prior_of(application, curie).sufficiency, noise
+    )
+    assert learned is not None
+    assert_array_equal(learned.evidence.information, wanted.evidence.information)
+    assert_array_equal(learned.evidence.precision, wanted.evidence.precision)
+    ((prior, surprise),) = [(row["prior"], row["surprise"]) for row in rows]
+    assert (prior, surprise) == (state.prior_of(application, curie).sufficiency_name, wanted.surprise)
+
+
+def test_evidence_beyond_the_first_five_was_not_enough(application: Application, curie: str) -> None:
+    five = ("warsaw", "vistula", "polonium", "tokyo", "curie")
+    for ranked, enough in ((five, 1), (five[:4], 0)):
+        state.judge(
+            application, curie, asked(application, curie, ranked), first_of(application, curie, "curie"), wait=True
+        )
+        wanted = sufficiency.observe(
+            ANSWER.astype(np.float64), enough, state.prior_of(application, curie).sufficiency, 0.5
+        )
+        told = [row["surprise"] for row in state.weight_rows(application, curie, "sufficiency")]
+        assert wanted.surprise in told
+
+
+def test_a_revoked_verdict_never_was(application: Application, curie: str) -> None:
+    events = [
+        state.judge(
+            application, curie, asked(application, curie), first_of(application, curie, *supported), wait=True
+        ).event.id
+        for supported in (("curie",), ("warsaw", "vistula"), ("tokyo",))
+    ]
+    before = state.snapshot(application, curie, state.WEIGHTS, state.INCIDENTAL)
+    query_id = asked(application, curie, CURIE[1:])
+    late = state.judge(application, curie, query_id, first_of(application, curie, "curie"), wait=True).event.id
+    assert len(state.weight_rows(application, curie, "sufficiency")) == len(events) + 1
+    undo.assert_verified(application, curie)
+    application.revoke.revoke(application.access.scope(curie), late)
+
+    assert state.snapshot(application, curie, state.WEIGHTS, state.INCIDENTAL) == before
+    undo.assert_verified(application, curie)
+
+
+class TestRealAnswers:
+    def test_it_says_what_the_prior_says_of_its_features(self, application: Application, curie: str) -> None:
+        answer = query(application, curie, include=frozenset({"trace"}))
+        assert answer.trace is not None
+        told = answer.trace.sufficiency
+        assert told is not None
+        values = np.array([told.features[name].value for name in sufficiency.FEATURES])
+        weights = np.array([told.features[name].weight for name in sufficiency.FEATURES])
+
+        assert_array_equal(weights, state.prior_of(application, curie).sufficiency.mean)
+        assert answer.sufficiency == told.probability == told.model == sufficiency.probability(values, weights)
+        assert (told.vouched, told.events) == (0.0, 0)
+        (kept,) = state.rows(application, curie, "episode")
+        stored = np.frombuffer(bytes.fromhex(kept["sufficiency"].removeprefix("\\x")), dtype="<f4")
+        assert_array_equal(stored, values.astype(np.float32))
+        again = application.ask.episode(application.access.scope(curie), answer.query_id)
+        assert again.answer["sufficiency"] == answer.sufficiency
+        assert again.trace["sufficiency"]["probability"] == told.probability
+
+    def test_a_verdict_on_it_teaches_what_is_said_next(self, application: Application, curie: str) -> None:
+        first = query(application, curie, include=frozenset({"trace"}))
+        supporting = first_of(application, curie, "curie", "warsaw", "vistula")
+        state.judge(application, curie, first.query_id, supporting, wait=True)
+        with application.database.write() as writer:  # of all that it taught leave only the weights
+            for table in ("sentence_memory", "question_support"):
+                writer.execute(
+                    f"DELETE FROM {table} WHERE collection_id = %(c)s",
+                    {"c": state.collection_id(application, curie)},
+                )
+        learned = state.learned_weights(application, curie, model="sufficiency")
+        assert learned is not None
+        weights = ranking_weights.posterior(state.prior_of(application, curie).sufficiency, learned.evidence).mean
+        again = query(application, curie, include=frozenset({"trace"}))
+        assert again.trace is not None
+        assert again.trace.sufficiency is not None
+
+        told = again.trace.sufficiency
+        assert_allclose([told.features[name].weight for name in sufficiency.FEATURES], weights)
+        assert told.events == 1
+        (moved,) = told.influences
+        assert not told.influences_cut
+        assert (moved.event_id, moved.question) == (min(state.event_statuses(application, curie)), QUESTION)
+        values = np.array([told.features[name].value for name in sufficiency.FEATURES])
+        unmoved = sufficiency.probability(values, state.prior_of(application, curie).sufficiency.mean)
+        assert moved.probability == pytest.approx(told.model - unmoved, abs=1e-12)
+        kept = application.ask.episode(application.access.scope(curie), again.query_id)
+        assert kept.trace["sufficiency"]["influences"][0]["probability"] == moved.probability
+        assert query(application, curie, memory="off").sufficiency == first.sufficiency
+
+    def test_what_verdicts_vouch_for_is_believed(self, application: Application, curie: str) -> None:
+        first = query(application, curie)
+        supporting = first_of(application, curie, "curie", "warsaw", "vistula")
+        state.judge(application, curie, first.query_id, supporting, wait=True)
+        again = query(application, curie, include=frozenset({"trace"}))
+
+        assert again.trace is not None
+        assert again.trace.sufficiency is not None
+        assert again.trace.sufficiency.vouched > 0.5
+        assert again.sufficiency == max(again.trace.sufficiency.vouched, again.trace.sufficiency.model)
+        kept = {row["id"]: row["sufficiency"] for row in state.rows(application, curie, "episode")}
+        assert kept[str(again.query_id)] is None  # recall had a say in what was shown
+        assert kept[str(first.query_id)] is not None
+
+    def test_each_of_several_verdicts_is_told_by_what_it_did(self, application: Application, curie: str) -> None:
+        events = [
+            state.judge(
+                application, curie, asked(application, curie), first_of(application, curie, *supported), wait=True
+            ).event.id
+            for supported in (("curie",), ("warsaw",), ("tokyo",))
+        ]
+        told = query(application, curie, text="What is polonium?", include=frozenset({"trace"})).trace
+        assert told is not None
+        assert told.sufficiency is not None
+        moved = {row.event_id: row.probability for row in told.sufficiency.influences}
+        assert set(moved) == set(events)
+        application.revoke.revoke(application.access.scope(curie), events[1])
+        without = query(application, curie, text="What is polonium?", include=frozenset({"trace"})).trace
+        assert without is not None
+        assert without.sufficiency is not None
+        values = np.array([told.sufficiency.features[name].value for name in sufficiency.FEATURES])
+        weights = np.array([without.sufficiency.features[name].weight for name in sufficiency.FEATURES])
+        left = sufficiency.probability(values, weights)
+        assert moved[events[1]] == pytest.approx(told.sufficiency.model - left, abs=1e-9)
+
+    def test_a_judge_who_was_shown_fewer_teaches_nothing(self, application: Application, curie: str) -> None:
+        answer = query(application, curie, top_k=2)
+        assert answer.sufficiency is not None
+        (kept,) = state.rows(application, curie, "episode")
+        assert kept["ranked"] is not None
+        assert kept["sufficiency"] is None
+
+    @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}, {"strategy": "hybrid"}])
+    def test_where_features_do_not_rank_nothing_is_said(
+        self, application: Application, curie: str, arm: dict[str, Any]
+    ) -> None:
+        answer = query(application, curie, include=frozenset({"trace"}), **arm)
+        assert answer.trace is not None
+        assert (answer.sufficiency, answer.trace.sufficiency) == (None, None)
+        (kept,) = state.rows(application, curie, "episode")
+        assert kept["sufficiency"] is None
+
+    def test_an_answer_without_candidates_is_not_enough(self, application: Application, curie: str) -> None:
+        answer = query(application, curie, metadata={"there is": "none"}, include=frozenset({"trace"}))
+        assert (answer.passages, answer.sufficiency) == ([], 0.0)
+        assert answer.trace is not None
+        assert answer.trace.sufficiency is not None
+        assert answer.trace.sufficiency.features == {}
