@@ -1144,7 +1144,7 @@ export interface paths {
         };
         /**
          * List predicates
-         * @description Which predicates are functional, by declaration or by counts; of others nothing is known yet.
+         * @description List the functional predicates, by declaration or by counts; others are not known yet.
          *
          *     Scope: `read`.
          */
@@ -2754,7 +2754,7 @@ export interface components {
         };
         /**
          * CountIn
-         * @description Whose predicates are to be counted.
+         * @description Collection and graph whose predicates are counted.
          * @example {}
          */
         CountIn: {
@@ -3375,7 +3375,7 @@ export interface components {
         };
         /**
          * FactChangeOut
-         * @description What is believed of a fact before and after.
+         * @description Belief of a fact before and after.
          */
         FactChangeOut: {
             /** After */
@@ -3387,7 +3387,7 @@ export interface components {
         };
         /**
          * FactCitationOut
-         * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
+         * @description Source of a fact: a sentence of a passage, or a stated sentence.
          */
         FactCitationOut: {
             /**
@@ -3574,7 +3574,7 @@ export interface components {
         };
         /**
          * FactRevokeIn
-         * @description Which verdicts on facts to revoke: those that meet all that is said, or `all`.
+         * @description Criteria of the verdicts on facts to revoke: those that meet all of them, or `all`.
          * @example {
          *       "from": "2026-05-01T00:00:00Z",
          *       "judge": "crawler",
@@ -3638,7 +3638,7 @@ export interface components {
         };
         /**
          * FactRevokeOut
-         * @description What a revocation comes to. Revoking its event has all of it count again.
+         * @description Result of a revocation. Revoking its event makes all of it count again.
          */
         FactRevokeOut: {
             /**
@@ -3677,7 +3677,7 @@ export interface components {
         };
         /**
          * FactSearchIn
-         * @description What to search for: a question, entities, or a pattern; what is left out may be anything.
+         * @description Pattern of a search: a question, entities, or parts of a fact; omitted parts match anything.
          * @example {
          *       "query": "Where was Marie Curie born?"
          *     }
@@ -3794,7 +3794,7 @@ export interface components {
         };
         /**
          * FactsIn
-         * @description What a source states: facts, or a text that facts are read from, by rules or by a language model.
+         * @description Statement of a source: facts, or a text that rules or a language model read.
          * @example {
          *       "facts": [
          *         {
@@ -3845,7 +3845,7 @@ export interface components {
         };
         /**
          * FactsOut
-         * @description What a statement or a revision came to.
+         * @description Result of a statement or a revision.
          */
         FactsOut: {
             /** Collection */
@@ -4322,7 +4322,7 @@ export interface components {
         };
         /**
          * GraphMergeOut
-         * @description What a merge came to: what it brought along that was not there.
+         * @description Result of a merge: the counts of new rows.
          */
         GraphMergeOut: {
             /** Collection */
@@ -6165,7 +6165,7 @@ export interface components {
         };
         /**
          * ReadingBudgetIn
-         * @description What reading a text by the language model may cost at most; what is beyond it the rules read.
+         * @description Most that reading a text by the language model may cost; the rules read the rest.
          */
         ReadingBudgetIn: {
             /**
@@ -6507,7 +6507,7 @@ export interface components {
         };
         /**
          * ReviseIn
-         * @description What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed.
+         * @description A judge's word on facts: revisions, or an instruction in words, which needs an LLM.
          * @example {
          *       "judge": "ana",
          *       "revisions": [
@@ -6556,7 +6556,7 @@ export interface components {
         };
         /**
          * RevisionIn
-         * @description What a judge says of a fact.
+         * @description A judge's word on a fact.
          */
         RevisionIn: {
             /**
@@ -7262,7 +7262,7 @@ export interface components {
         };
         /**
          * SplitIn
-         * @description Where the entity is.
+         * @description Collection of the entity.
          * @example {}
          */
         SplitIn: {

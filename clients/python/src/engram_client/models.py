@@ -491,7 +491,7 @@ class FactCauseOut(Struct):
 
 class FactChangeOut(Struct):
     """
-    What is believed of a fact before and after.
+    Belief of a fact before and after.
     """
 
     after: float
@@ -501,7 +501,7 @@ class FactChangeOut(Struct):
 
 class FactCitationOut(Struct):
     """
-    Who says a fact: a sentence of a passage, or a sentence that a source stated.
+    Source of a fact: a sentence of a passage, or a stated sentence.
     """
 
     learned_at: str
@@ -589,7 +589,7 @@ class FactOut(Struct):
 
 class FactRevokeOut(Struct):
     """
-    What a revocation comes to. Revoking its event has all of it count again.
+    Result of a revocation. Revoking its event makes all of it count again.
     """
 
     believed: int
@@ -634,7 +634,7 @@ class FactWarningOut(Struct):
 
 class FactsOut(Struct):
     """
-    What a statement or a revision came to.
+    Result of a statement or a revision.
     """
 
     collection: str
@@ -771,7 +771,7 @@ class GenerationsOut(Struct):
 
 class GraphMergeOut(Struct):
     """
-    What a merge came to: what it brought along that was not there.
+    Result of a merge: the counts of new rows.
     """
 
     collection: str

@@ -203,7 +203,7 @@ class ContentPart(TypedDict):
 
 class CountIn(TypedDict):
     """
-    Whose predicates are to be counted.
+    Collection and graph whose predicates are counted.
     """
 
     collection: NotRequired[str]
@@ -344,7 +344,7 @@ Entity: TypeAlias = str
 
 class FactSearchIn(TypedDict):
     """
-    What to search for: a question, entities, or a pattern; what is left out may be anything.
+    Pattern of a search: a question, entities, or parts of a fact; omitted parts match anything.
     """
 
     as_of: NotRequired[str | None]
@@ -645,7 +645,7 @@ class RankingOptionsIn(TypedDict):
 
 class ReadingBudgetIn(TypedDict):
     """
-    What reading a text by the language model may cost at most; what is beyond it the rules read.
+    Most that reading a text by the language model may cost; the rules read the rest.
     """
 
     llm_calls: NotRequired[int]
@@ -725,7 +725,7 @@ class RetryIn(TypedDict):
 
 class RevisionIn(TypedDict):
     """
-    What a judge says of a fact.
+    A judge's word on a fact.
     """
 
     action: Literal["confirm", "contradict", "supersede", "close"]
@@ -826,7 +826,7 @@ class SentenceByText(TypedDict):
 
 class SplitIn(TypedDict):
     """
-    Where the entity is.
+    Collection of the entity.
     """
 
     collection: NotRequired[str]
@@ -953,7 +953,7 @@ class CollectionPatch(TypedDict):
 
 class FactsIn(TypedDict):
     """
-    What a source states: facts, or a text that facts are read from, by rules or by a language model.
+    Statement of a source: facts, or a text that rules or a language model read.
     """
 
     budget: NotRequired[ReadingBudgetIn]
@@ -1075,7 +1075,7 @@ class RetrievalIn(TypedDict):
 
 class ReviseIn(TypedDict):
     """
-    What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed.
+    A judge's word on facts: revisions, or an instruction in words, which needs an LLM.
     """
 
     collection: NotRequired[str]
