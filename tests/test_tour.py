@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from engram.context.errors import NotFoundError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.sample.tour import question, tour
+from tests.support import state
 from tests.support.live_server import LiveServer
 
 GOLD = {passage for passage, _ in question().supporting}
@@ -66,6 +68,32 @@ def test_the_tutorial_for_frontends(live: LiveServer) -> None:
     assert "learned: 2 of 5\nwithout memory: not there" in done.stdout, "as the page says below it"
     assert done.stdout.count("asked:") == 2
     assert "franz-liszt" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("working")
+def test_the_tutorials_page_with_thumbs(live: LiveServer, application: Application) -> None:
+    page = (ROOT / "docs" / "tutorial-frontend.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    assert len(program.splitlines()) < 35
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    program = program.replace("http://127.0.0.1:8000", live.url).replace("8001", str(port))
+    serving = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        asked = httpx.Client(transport=httpx.HTTPTransport(retries=8), timeout=60).get(
+            url, params={"q": question().text}
+        )
+        assert "Enceladus" in asked.text
+        (query,) = re.findall(r"name=query value=(\S+)>", asked.text)
+        for up in ("1", ""):
+            assert "Thank you" in httpx.post(url, data={"query": query, "up": up}, timeout=60).text
+    finally:
+        serving.terminate()
+        serving.communicate()
+    ratings = state.rows(application, sample.COLLECTION, "feedback_event")
+    assert sorted((row["rating"], row["status"]) for row in ratings)[1] == ("up", "revoked")
+    assert {row["judge"] for row in ratings} == {"127.0.0.1"}
 
 
 def passages(shown: str) -> list[str]:

@@ -162,7 +162,11 @@ class TestRealAnswers:
         assert again.trace is not None
         assert again.trace.sufficiency is not None
         assert again.trace.sufficiency.vouched > 0.5
-        assert again.sufficiency == max(again.trace.sufficiency.vouched, again.trace.sufficiency.model)
+        assert (
+            again.sufficiency
+            == again.trace.sufficiency.remembered
+            > max(again.trace.sufficiency.vouched, first.sufficiency or 1.0)
+        )
         kept = {row["id"]: row["sufficiency"] for row in state.rows(application, curie, "episode")}
         assert kept[str(again.query_id)] is None  # recall had a say in what was shown
         assert kept[str(first.query_id)] is not None

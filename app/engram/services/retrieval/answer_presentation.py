@@ -102,6 +102,7 @@ def _sufficiency_trace(told: SufficiencyEstimate) -> SufficiencyTrace:
         told.vouched,
         {name: FeatureTrace(value, weight) for name, value, weight in seen},
         told.events,
+        remembered=told.remembered,
     )
 
 

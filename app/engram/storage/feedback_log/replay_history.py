@@ -27,7 +27,7 @@ PAGE = 1_000
 
 _EVENT = f"""
     event.applied_sequence, event.question_id, {CAPPED_AS} AS judge, {DAY} AS day, event.daily_share,
-    event.contested_share, event.partial, event.retrieval_success
+    event.contested_share, event.partial, event.retrieval_success, judged.sufficiency
 """
 _BEGAN = "coalesce(memory.time_expression_id, s.time_expression_id)"
 _APPLIED = "event.id = audit.event_id AND event.status = 'applied'"
@@ -94,6 +94,7 @@ def support_steps(
         f"""
         SELECT {RECORDED}, {_EVENT} FROM {WANTED}
         {lookup("feedback_event event", _TAUGHT)}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         {lookup("memory_audit audit", _SAID)}
         {lookup("sentence s", "s.id = audit.sentence_id")}
         WHERE (%(sentences)s::bigint[] IS NULL OR audit.sentence_id = ANY(%(sentences)s))
@@ -161,6 +162,7 @@ def _event(row: Any) -> Event:
         contested_share=row.contested_share,
         process_noise=row.process_noise,
         complete=LoggedVerdict(partial=row.partial, retrieval_success=row.retrieval_success).complete,
+        stop_rule=row.sufficiency,
     )
 
 

@@ -89,6 +89,8 @@ class StoredEpisode:
 
 COLLAPSED = "collapsed"
 """Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
+SUFFICIENCY = "sufficiency"
+"""Key in an answer: probability that its first five passages hold all evidence; null where features do not rank."""
 _SOON = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
 """Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
 statement of each query."""

@@ -1905,7 +1905,7 @@ class EnoughOut(Struct):
     """
     probability: float
     """
-    The higher one of model and vouched.
+    The highest of model, vouched and remembered.
     """
     vouched: float
     """
@@ -1918,6 +1918,10 @@ class EnoughOut(Struct):
     influences_cut: bool = False
     """
     Whether there are more.
+    """
+    remembered: float = 0.0
+    """
+    Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is among the first five again, in [0, 1].
     """
 
 

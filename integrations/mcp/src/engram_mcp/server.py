@@ -131,7 +131,7 @@ class AgentTools:
             told = await self._engram.feedback(query_id, none_helped=True, rejected=[*(misled or [])], wait=True)
         else:
             told = await self._engram.feedback(
-                query_id, supporting=[*helped], rejected=[*(misled or [])], partial=not complete, wait=True
+                query_id, supporting=[*helped], rejected=[*(misled or [])], complete=complete, wait=True
             )
         changes = told.changes or []
         return {
