@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
+from engram.runtime.container import Application
 from engram_client import (
     AsyncEngram,
     BusyError,
@@ -212,7 +213,7 @@ class TestService:
 
     def test_what_is_refused_says_why(self, engram: Engram) -> None:
         with pytest.raises(InvalidRequestError, match="say what helped") as refused:
-            engram.feedback(uuid4())
+            engram.feedback(uuid4(), complete=True)
         assert refused.value.errors
 
     def test_a_job_that_does_not_succeed_is_an_error(self, engram: Engram) -> None:
@@ -297,3 +298,51 @@ class TestDocument:
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path("/")
         )
         assert done.stdout == "[]\n"
+
+
+def test_thumbs_send_what_is_cited(at_once: list[float]) -> None:
+    asked: list[httpx.Request] = []
+    query = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+    receipt = {
+        "feedback_id": 1,
+        "query_id": query,
+        "collection": "notes",
+        "status": "pending",
+        "judge": "ana",
+        "received_at": "2026-05-01T00:00:00Z",
+        "applied_at": None,
+        "revoked_at": None,
+        "error": None,
+        "changes": None,
+        "keys": None,
+    }
+    engram = client_of([(503, {}, {"retry-after": "0"}), *[(202, receipt)] * 4], asked, collection="notes")
+    passage, sentence = SimpleNamespace(passage_id="titan"), SimpleNamespace(sentence_id=7)
+    engram.thumb(query, cited=[passage, sentence, "io", 8], judge="ana")
+    engram.thumb(SimpleNamespace(query_id=UUID(query), collection="other"), up=False, reason="missing")
+    engram.thumb(UUID(query), None, wait=True)
+    bodies = [json.loads(request.content) for request in asked]
+    rated = {"query_id": query, "collection": "notes", "wait": False}
+    assert bodies == [
+        *[rated | {"rating": "up", "cited": ["titan", 7, "io", 8], "judge": "ana"}] * 2,
+        rated | {"rating": "down", "reason": "missing", "collection": "other"},
+        rated | {"rating": None, "wait": True},
+    ]
+    keys = [request.headers["idempotency-key"] for request in asked]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+    with pytest.raises(TypeError, match="neither a passage nor a sentence"):
+        engram.thumb(query, cited=[SimpleNamespace()])
+
+
+def test_a_thumb_counts(engram: Engram, application: Application) -> None:
+    passages = [{"id": "titan", "text": "Titan is a moon of Saturn. It has lakes of liquid methane."}]
+    job = engram.ingest(passages)
+    application.runner.run_ready()
+    engram.wait(job)
+    found = engram.query("Which moon has lakes?")
+    up = engram.thumb(found, cited=[found.passages[0]], wait=True)
+    assert up.status == "applied"
+    assert up.changes
+    assert engram.thumb(found, None, wait=True).changes == []
+    assert engram.verdict(up.feedback_id).status == "revoked"

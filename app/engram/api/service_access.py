@@ -36,6 +36,7 @@ from engram.services.passage_keys.key_view import KeyViewService
 from engram.services.passage_keys.rekey import RekeyService
 from engram.services.retrieval.query_expansion import ExpandService
 from engram.services.revocation.past_state import PastService
+from engram.services.revocation.rating_service import RatingService
 from engram.services.revocation.revocation_service import RevokeService
 from engram.services.serving.arm_comparison import CompareService
 from engram.services.serving.experiment_arms import ServingService
@@ -100,6 +101,8 @@ class ApiServices(Protocol):
     def judges(self) -> JudgesService: ...
     @property
     def revoke(self) -> RevokeService: ...
+    @property
+    def ratings(self) -> RatingService: ...
     @property
     def evolve(self) -> EvolveService: ...
     @property

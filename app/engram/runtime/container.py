@@ -70,6 +70,7 @@ from engram.services.retrieval.query_plan import QueryPlanner
 from engram.services.retrieval.retrieval_service import RetrieveService
 from engram.services.revocation.learning_reset import ForgetService
 from engram.services.revocation.past_state import PastService
+from engram.services.revocation.rating_service import RatingService
 from engram.services.revocation.restored_verdicts import Restore
 from engram.services.revocation.revocation_service import RevokeService, replay_memories
 from engram.services.revocation.verification import VerifyService
@@ -469,6 +470,11 @@ class Application:
     def revoke(self) -> RevokeService:
         """Revocation of verdicts."""
         return RevokeService(self.database, self.attribution, self.evolve)
+
+    @cached_property
+    def ratings(self) -> RatingService:
+        """Intake of ratings."""
+        return RatingService(self.feedback, self.revoke)
 
     @cached_property
     def verify(self) -> VerifyService:

@@ -18,6 +18,16 @@ export type AnswerOptions = Options<Schemas["AnswerIn"], "query">;
 export type SessionOptions = Options<Schemas["SessionIn"], "question" | "wait"> & { idempotencyKey?: string };
 export type RoundOptions = Omit<Schemas["RoundIn"], "wait">;
 export type Verdict = Options<Schemas["FeedbackIn"], "query_id" | "session_id"> & { idempotencyKey?: string };
+/** An answer that can be rated, or the id of its query. */
+export type Judged = string | { query_id: string; collection?: string };
+/** A passage or a sentence of an answer, or the id of one: a passage's is a text, a sentence's a number. */
+export type Cited = string | number | { passage_id: string } | { sentence_id: number };
+/** `reason`: of a thumb down `wrong_answer`, `missing`, `irrelevant` or `outdated`, or any text. */
+export type ThumbOptions = Pick<Schemas["FeedbackIn"], "collection" | "reason" | "judge" | "wait"> & {
+  up?: boolean | null;
+  cited?: readonly Cited[];
+  idempotencyKey?: string;
+};
 export type Passage = Schemas["PassageIn"];
 
 export interface ListOptions {
@@ -88,6 +98,25 @@ export class Engram {
   /** Say what of an answer helped. A try whose answer was lost is not counted twice. */
   feedback(queryId: string, { idempotencyKey, ...verdict }: Verdict): Promise<Schemas["FeedbackOut"]> {
     const body = { collection: this.collection, ...verdict, query_id: queryId };
+    return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
+  }
+
+  /**
+   * Rate an answer; `up: null` takes the rating back. A rating replaces the judge's earlier one of the same answer.
+   * `cited`: passages and sentences that the answer used, as answers give them, or their ids.
+   */
+  thumb(
+    answer: Judged,
+    { up = true, cited = [], idempotencyKey, ...options }: ThumbOptions = {},
+  ): Promise<Schemas["FeedbackOut"]> {
+    const judged = typeof answer === "string" ? { query_id: answer } : answer;
+    const body: Schemas["FeedbackIn"] = {
+      collection: judged.collection ?? this.collection,
+      ...options,
+      query_id: judged.query_id,
+      rating: up === null ? null : up ? "up" : "down",
+    };
+    if (cited.length > 0) body.cited = cited.map(citation);
     return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
   }
 
@@ -211,6 +240,11 @@ export class Engram {
   async deleteCollection(name: string): Promise<void> {
     await read(this.api.DELETE("/collections/{name}", { params: { path: { name } } }));
   }
+}
+
+function citation(cited: Cited): string | number {
+  if (typeof cited !== "object") return cited;
+  return "sentence_id" in cited ? cited.sentence_id : cited.passage_id;
 }
 
 function once(key?: string): { "idempotency-key": string } {

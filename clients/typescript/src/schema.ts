@@ -872,7 +872,8 @@ export interface paths {
          * Judge an answered query
          * @description Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`.
          *
-         *     A verdict on a session is stored once for each query of its rounds that it has to do with.
+         *     A verdict on a session is stored once for each query of its rounds that it has to do with. A rating replaces the
+         *     judge's earlier one of the same answer.
          *
          *     Scope: `judge`.
          */
@@ -2344,6 +2345,22 @@ export interface components {
             sentence_id: number;
             /** Text */
             text: string;
+        };
+        /**
+         * CitedPassage
+         * @description A passage as a whole, by your id.
+         */
+        CitedPassage: {
+            /** Passage Id */
+            passage_id: string | number;
+        };
+        /**
+         * CitedSentence
+         * @description A sentence by its id, as answers give it.
+         */
+        CitedSentence: {
+            /** Sentence Id */
+            sentence_id: number | string;
         };
         /**
          * CollectionOut
@@ -3955,20 +3972,32 @@ export interface components {
          *       "wait": true
          *     }
          * @example {
+         *       "cited": [
+         *         "titan"
+         *       ],
+         *       "judge": "ana",
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
+         *       "rating": "up"
+         *     }
+         * @example {
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
+         *       "rating": "down",
+         *       "reason": "missing"
+         *     }
+         * @example {
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+         *     }
+         * @example {
+         *       "complete": true,
          *       "missed": [
          *         23
          *       ],
-         *       "partial": true,
          *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
-         *       "rejected": [
-         *         4
-         *       ],
          *       "supporting": [
          *         17
          *       ]
          *     }
          * @example {
-         *       "partial": true,
          *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
          *       "rejected": [
          *         {
@@ -3982,16 +4011,26 @@ export interface components {
          *     }
          * @example {
          *       "none_helped": true,
-         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
-         *       "supporting": []
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
          *     }
          */
         FeedbackIn: {
+            /**
+             * Cited
+             * @description With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it is supported.
+             */
+            cited?: ((number | string) | string | components["schemas"]["CitedSentence"] | components["schemas"]["QuotedSentence"] | components["schemas"]["CitedPassage"])[];
             /**
              * Collection
              * @default default
              */
             collection?: string;
+            /**
+             * Complete
+             * @description True: the verdict names all evidence, and activated sentences that it does not name count as rejected. False: what it does not name stays unknown.
+             * @default false
+             */
+            complete?: boolean;
             /**
              * Confidence
              * @description Divides the observation noise of this verdict; has no say in what keys learn.
@@ -4025,14 +4064,14 @@ export interface components {
             missed?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * None Helped
-             * @description True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing is named that helped and the verdict is not partial.
+             * @description True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
              * @default false
              */
             none_helped?: boolean;
             /**
              * Partial
-             * @description True: only what is named is judged. False: activated sentences not named count as rejected.
-             * @default false
+             * @description The opposite of `complete`; give one of the two at most, or both alike.
+             * @default true
              */
             partial?: boolean;
             /**
@@ -4040,6 +4079,16 @@ export interface components {
              * @description The query that is judged.
              */
             query_id?: string | null;
+            /**
+             * Rating
+             * @description A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer.
+             */
+            rating?: ("up" | "down") | null;
+            /**
+             * Reason
+             * @description With a rating: why. Of a thumb down, wrong_answer, missing, irrelevant and outdated have a meaning of their own; any other text is logged only.
+             */
+            reason?: string | null;
             /**
              * Rejected
              * @description Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.
@@ -6079,6 +6128,16 @@ export interface components {
             tenant: string;
         };
         /**
+         * QuotedSentence
+         * @description A sentence by your id of its passage and its text.
+         */
+        QuotedSentence: {
+            /** Passage Id */
+            passage_id: string | number;
+            /** Text */
+            text: string;
+        };
+        /**
          * RankedDocument
          * @description A text that was sent.
          */
@@ -7379,9 +7438,15 @@ export interface components {
             model: number;
             /**
              * Probability
-             * @description The higher one of model and vouched.
+             * @description The highest of model, vouched and remembered.
              */
             probability: number;
+            /**
+             * Remembered
+             * @description Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is among the first five again, in [0, 1].
+             * @default 0
+             */
+            remembered?: number;
             /**
              * Vouched
              * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].

@@ -45,6 +45,22 @@ test("what may be gone is tried again under one key", async () => {
   });
 });
 
+test("a thumb says what the answer used", async () => {
+  const receipt = [202, { feedback_id: 7 }];
+  await scripted([receipt, receipt, receipt], async (url, asked) => {
+    const engram = new Engram({ url, collection: "notes" });
+    const query_id = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11";
+    await engram.thumb({ query_id, collection: "other" }, { cited: [{ passage_id: "titan" }, { sentence_id: 7 }, "io", 8] });
+    await engram.thumb(query_id, { up: false, reason: "missing", judge: "ana" });
+    await engram.thumb(query_id, { up: null });
+    assert.deepEqual(asked.map((one) => JSON.parse(one.body)), [
+      { collection: "other", query_id, rating: "up", cited: ["titan", 7, "io", 8] },
+      { collection: "notes", query_id, rating: "down", reason: "missing", judge: "ana" },
+      { collection: "notes", query_id, rating: null },
+    ]);
+  });
+});
+
 test("it gives up, and says what was refused", async () => {
   await scripted([[429, { title: "Busy", detail: "later" }, { "retry-after": "0" }]].concat([[429, { title: "Busy" }]]), async (url, asked) => {
     await assert.rejects(new Engram({ url, retries: 1 }).query("x"), { status: 429, title: "Busy" });

@@ -290,10 +290,17 @@ class HopOut(AnswerModel):
 class SufficiencyOut(AnswerModel):
     """Derivation of the probability of sufficiency."""
 
-    probability: float = Field(description="The higher one of model and vouched.")
+    probability: float = Field(description="The highest of model, vouched and remembered.")
     model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
     vouched: float = Field(
         description="By verdicts on nearby past questions that claimed to name all evidence, in [0, 1]."
+    )
+    remembered: float = Field(
+        default=0.0,
+        description=(
+            "Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is "
+            "among the first five again, in [0, 1]."
+        ),
     )
     features: dict[str, FeatureTraceOut] = Field(
         description="By name (docs/sufficiency.md). None where nothing was found."

@@ -104,6 +104,7 @@ def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
         estimate.vouched,
         {name: FeatureTrace(value, weight) for name, value, weight in weighted},
         estimate.events,
+        remembered=estimate.remembered,
     )
 
 

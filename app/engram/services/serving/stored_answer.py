@@ -80,7 +80,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
-        sufficiency=_taught(retrieved),
+        answer_features=_taught(retrieved),
     )
 
 

@@ -32,7 +32,7 @@ class EpisodeRow:
         answer, trace: what was answered and how it came about, in ids and numbers.
         ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
             them; None where it would not speak of the ranking alone.
-        sufficiency: features of the answer for the sufficiency model, (k,); None where a verdict would not
+        answer_features: features of the answer for the sufficiency model, (k,); None where a verdict would not
             speak of the first of ``ranked``.
         strategy: how passages were looked for.
         arm: of the collection's experiment; None for none.
@@ -58,7 +58,7 @@ class EpisodeRow:
     trace: Mapping[str, Any]
     ranked: NDArray[np.int64] | None = None
     features: NDArray[np.float32] | None = None
-    sufficiency: NDArray[np.float32] | None = None
+    answer_features: NDArray[np.float32] | None = None
     arm: str | None = None
     explored: Sequence[int] = ()
     principal: str = "local"
@@ -89,6 +89,8 @@ class StoredEpisode:
 
 COLLAPSED = "collapsed"
 """Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
+SUFFICIENCY = "sufficiency"
+"""Key in an answer: probability that its first five passages hold all evidence; null where features do not rank."""
 _SOON = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
 """Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
 statement of each query."""
@@ -108,11 +110,11 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
         f"""
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
-                             principal, answer, trace, ranked, features, sufficiency, space)
+                             principal, answer, trace, ranked, features, answer_features, space)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
-               %(sufficiency)s, %(space)s
+               %(answer_features)s, %(space)s
         FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
         {row_lock(writer, KEPT)}
         """,
@@ -139,7 +141,9 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
             "trace": Jsonb(episode.trace),
             "ranked": None if episode.ranked is None else Numbers(episode.ranked),
             "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
-            "sufficiency": None if episode.sufficiency is None else episode.sufficiency.astype("<f4").tobytes(),
+            "answer_features": None
+            if episode.answer_features is None
+            else episode.answer_features.astype("<f4").tobytes(),
         },
     )
     if not written:

@@ -45,7 +45,9 @@ episode = Table(
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
     Column(
-        "sufficiency", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."
+        "answer_features",
+        LargeBinary,
+        comment="Features of the answer: (k,) float32; the first of ranked were shown.",
     ),
     space(),
     now("created_at"),

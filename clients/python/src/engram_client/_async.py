@@ -15,13 +15,16 @@ from engram_client._core import (
     FINISHED,
     LOOPBACK,
     Call,
+    Cited,
     JobFailedError,
+    Judged,
     UnreachableError,
     decoded,
     lines,
     once,
     path_of,
     problem,
+    rating,
     read,
     wait_seconds,
 )
@@ -197,6 +200,33 @@ class AsyncEngram:
         """Say what of an answer helped; of a session, with ``session_id`` instead."""
         judged = {} if query_id is None else {"query_id": str(query_id)}
         body = self._body(verdict, **judged)
+        return await self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
+
+    async def thumb(
+        self,
+        answer: Judged,
+        up: bool | None = True,
+        *,
+        cited: Iterable[Cited] = (),
+        reason: str | None = None,
+        judge: str | None = None,
+        collection: str | None = None,
+        wait: bool = False,
+        idempotency_key: str | None = None,
+    ) -> m.FeedbackOut:
+        """Rate an answer. A rating replaces the judge's earlier one of the same answer.
+
+        Args:
+            answer: what ``query``, ``answer`` or ``episode`` gave, or the id of the query.
+            up: True or False for a thumb up or down, None to take the rating back.
+            cited: passages and sentences that the answer used, as answers give them; or a passage's id as text and
+                a sentence's as a number. Up: all of it is supported.
+            reason: for a thumb down ``wrong_answer``, ``missing``, ``irrelevant`` or ``outdated``, or any text.
+            judge: who rates; by default the access key's judge.
+            wait: apply the rating before answering.
+        """
+        body = rating(answer, up, cited, reason, judge, wait)
+        body["collection"] = self._name(collection or getattr(answer, "collection", None))
         return await self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
 
     async def verdict(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackDetail:

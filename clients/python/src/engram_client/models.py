@@ -1759,7 +1759,7 @@ class SufficiencyOut(Struct):
     """
     probability: float
     """
-    The higher one of model and vouched.
+    The highest of model, vouched and remembered.
     """
     vouched: float
     """
@@ -1772,6 +1772,10 @@ class SufficiencyOut(Struct):
     influences_cut: bool = False
     """
     Whether there are more.
+    """
+    remembered: float = 0.0
+    """
+    Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is among the first five again, in [0, 1].
     """
 
 

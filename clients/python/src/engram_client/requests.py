@@ -100,6 +100,28 @@ class BudgetIn(TypedDict):
     """
 
 
+PassageId: TypeAlias = str
+
+
+PassageId1: TypeAlias = int
+
+
+class CitedPassage(TypedDict):
+    """
+    A passage as a whole, by your id.
+    """
+
+    passage_id: PassageId | PassageId1
+
+
+class CitedSentence(TypedDict):
+    """
+    A sentence by its id, as answers give it.
+    """
+
+    sentence_id: int | str
+
+
 class CompareIn(TypedDict):
     """
     A question for two arms.
@@ -628,6 +650,21 @@ class QueryIn(TypedDict):
     """
 
 
+PassageId2: TypeAlias = str
+
+
+PassageId3: TypeAlias = int
+
+
+class QuotedSentence(TypedDict):
+    """
+    A sentence by your id of its passage and its text.
+    """
+
+    passage_id: PassageId2 | PassageId3
+    text: str
+
+
 class RankingOptionsIn(TypedDict):
     """
     Options of the ranking. `hybrid_search` is refused: the collection weighs words and vectors itself.
@@ -805,10 +842,10 @@ class SentenceById(TypedDict):
     sentence_id: int | str
 
 
-PassageId: TypeAlias = str
+PassageId4: TypeAlias = str
 
 
-PassageId1: TypeAlias = int
+PassageId5: TypeAlias = int
 
 
 class SentenceByText(TypedDict):
@@ -820,7 +857,7 @@ class SentenceByText(TypedDict):
     """
     Of a rejected sentence: with what probability it was looked at, as where it was shown and merely not clicked. Divides what the rejection says.
     """
-    passage_id: PassageId | PassageId1
+    passage_id: PassageId4 | PassageId5
     text: str
 
 
@@ -979,7 +1016,15 @@ class FeedbackIn(TypedDict):
     Verdict of a judge on one answered query.
     """
 
+    cited: NotRequired[list[int | str | CitedSentence | QuotedSentence | CitedPassage]]
+    """
+    With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it is supported.
+    """
     collection: NotRequired[str]
+    complete: NotRequired[bool]
+    """
+    True: the verdict names all evidence, and activated sentences that it does not name count as rejected. False: what it does not name stays unknown.
+    """
     confidence: NotRequired[float]
     """
     Divides the observation noise of this verdict; has no say in what keys learn.
@@ -1006,11 +1051,19 @@ class FeedbackIn(TypedDict):
     """
     none_helped: NotRequired[bool]
     """
-    True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing is named that helped and the verdict is not partial.
+    True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
     """
     partial: NotRequired[bool]
     """
-    True: only what is named is judged. False: activated sentences not named count as rejected.
+    The opposite of `complete`; give one of the two at most, or both alike.
+    """
+    rating: NotRequired[Literal["up", "down"] | None]
+    """
+    A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer.
+    """
+    reason: NotRequired[str | None]
+    """
+    With a rating: why. Of a thumb down, wrong_answer, missing, irrelevant and outdated have a meaning of their own; any other text is logged only.
     """
     rejected: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
