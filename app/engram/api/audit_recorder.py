@@ -37,6 +37,7 @@ ORDINARY = frozenset(
         "post_query",
         "post_round",
         "post_session",
+        "put_pulled_scores",
     }
 )
 """Routes that change something, or look as if, and are no administrator's."""

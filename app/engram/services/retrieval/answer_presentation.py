@@ -61,6 +61,7 @@ def answer(found: RetrievalResult) -> Answer:
         rest=hop_loop.rest(plan, walk) if walk.hops else None,
         alone=found.ranking.teaches and not found.explored.passages,
         collapse_duplicates=plan.collapses,
+        trace_id=plan.query.trace_id,
     )
 
 

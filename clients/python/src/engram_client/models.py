@@ -1270,6 +1270,37 @@ class PublishedOut(Struct):
     """
 
 
+class PulledScoreOut(Struct):
+    """
+    A score of another product, as a pull last sent it.
+    """
+
+    digest: str
+    judge: str
+    queries: list[str]
+    rating: Literal["up", "down"] | None
+    """
+    Null: the score was deleted, and its rating revoked.
+    """
+    revision: int
+    score_id: str
+    scored_at: str
+
+
+class PulledScoresOut(Struct):
+    """
+    Scores of a source, in order of their ids.
+    """
+
+    collection: str
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    scores: list[PulledScoreOut]
+    source: str
+
+
 class QueryExpansionOut(Struct):
     """
     An expansion that a question came with.
@@ -1609,6 +1640,16 @@ class StandingOut(Struct):
     """
 
 
+class StoredScoresOut(Struct):
+    """
+    The number of scores that were stored.
+    """
+
+    collection: str
+    source: str
+    stored: int
+
+
 class StoredSentenceOut(Struct):
     """
     A sentence of a stored passage.
@@ -1636,6 +1677,16 @@ class TimingsOut(Struct):
     embed_ms: float
     search_ms: float
     total_ms: float
+
+
+class TracedQueryOut(Struct):
+    """
+    A query of a trace.
+    """
+
+    created_at: str
+    query: str
+    query_id: str
 
 
 class UnitOut(Struct):
@@ -1791,6 +1842,10 @@ class ChatGrounds(Struct):
     """
     sufficient: bool
     warnings: list[WarningOut]
+    trace_id: str | None = None
+    """
+    By which scores find the query.
+    """
 
 
 class ChatOut(Struct):
@@ -2604,6 +2659,16 @@ class TraceOut(Struct):
     """
 
 
+class TracedQueriesOut(Struct):
+    """
+    The queries of a trace, oldest first.
+    """
+
+    collection: str
+    queries: list[TracedQueryOut]
+    trace_id: str
+
+
 class CompareOut(Struct):
     """
     One question under two arms. It leaves no query behind that feedback could refer to.
@@ -2675,6 +2740,10 @@ class EpisodeOut(Struct):
     """
     strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
     trace: TraceOut | None = None
+    trace_id: str | None = None
+    """
+    The trace that the query belongs to, as its caller named it.
+    """
     warnings: list[WarningOut] | None = None
     """
     What the LLM endpoint failed, and was done without it. Not kept.
@@ -2723,6 +2792,10 @@ class QueryOut(Struct):
     """
     strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
     trace: TraceOut | None = None
+    trace_id: str | None = None
+    """
+    The trace that the query belongs to, as its caller named it.
+    """
     warnings: list[WarningOut] | None = None
     """
     What the LLM endpoint failed, and was done without it. Not kept.
