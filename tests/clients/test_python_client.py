@@ -1,6 +1,7 @@
 """The Python client against a running service, and against connections that fail."""
 
 import asyncio
+import contextlib
 import inspect
 import json
 import subprocess
@@ -27,6 +28,7 @@ from engram_client import (
     UnreachableError,
     _core,
 )
+from engram_client.requests import PulledScoreIn
 from tests.conftest import CURIE
 from tests.support.command import NOWHERE
 from tests.support.forks import ROOT
@@ -55,6 +57,9 @@ CALLED = {
     "get_job": "job",
     "get_jobs": "jobs",
     "get_judges": "judges",
+    "get_pulled_scores": "pulled_scores",
+    "get_queries": "trace",
+    "put_pulled_scores": "put_pulled_scores",
     "get_key": "passage_key",
     "get_keys": "keys",
     "get_learned": "learned",
@@ -211,6 +216,28 @@ class TestService:
 
         assert len(set(asyncio.run(story()))) == 4
 
+    @pytest.mark.usefixtures("working")
+    def test_a_trace_finds_its_queries(self, engram: Engram) -> None:
+        engram.wait(engram.ingest(CURIE))
+        found = engram.query("Where was Marie Curie born?", trace_id="message-1")
+        assert found.trace_id == "message-1"
+        assert [query.query_id for query in engram.trace("message-1")] == [found.query_id]
+
+    @pytest.mark.usefixtures("working")
+    def test_the_ledger_of_a_pull_is_kept(self, engram: Engram) -> None:
+        engram.wait(engram.ingest(CURIE))
+        score: PulledScoreIn = {
+            "score_id": "a",
+            "judge": "dify",
+            "rating": "up",
+            "digest": "0" * 64,
+            "revision": 1,
+            "scored_at": "2026-05-01T12:00:00Z",
+            "queries": [],
+        }
+        assert engram.put_pulled_scores("dify", [score]).stored == 1
+        assert [one.score_id for one in engram.pulled_scores("dify")] == ["a"]
+
     def test_what_is_refused_says_why(self, engram: Engram) -> None:
         with pytest.raises(InvalidRequestError, match="say what helped") as refused:
             engram.feedback(uuid4(), complete=True)
@@ -276,6 +303,30 @@ class TestRetries:
         transport = httpx.MockTransport(lambda _: httpx.Response(500, text="<html>"))
         with Engram(transport=transport) as engram, pytest.raises(ProblemError, match="HTTP 500"):
             engram.health()
+
+    @pytest.mark.parametrize(
+        ("given", "asked_url", "authorization"),
+        [
+            ({}, "http://engram.example:9000/readyz", "Bearer engram_env"),
+            ({"url": "http://x", "key": "engram_given"}, "http://x/readyz", "Bearer engram_given"),
+            ({"key": ""}, "http://engram.example:9000/readyz", None),
+        ],
+    )
+    def test_the_environment_names_the_service_and_the_key(
+        self, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], asked_url: str, authorization: str | None
+    ) -> None:
+        monkeypatch.setenv("ENGRAM_URL", "engram.example:9000/")
+        monkeypatch.setenv("ENGRAM_ACCESS_KEY", " engram_env ")
+        asked: list[httpx.Request] = []
+        with client_of([(200, {}), (200, {})], asked, **given) as engram, contextlib.suppress(UnreachableError):
+            engram.ready()
+        assert (str(asked[0].url), asked[0].headers.get("authorization")) == (asked_url, authorization)
+
+    def test_an_empty_environment_means_this_machine_without_a_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ENGRAM_URL", "")
+        monkeypatch.setenv("ENGRAM_ACCESS_KEY", "")
+        assert _core.service_url(None) == "http://127.0.0.1:8000"
+        assert _core.access_key(None) is None
 
     def test_a_key_goes_with_every_request(self) -> None:
         asked: list[httpx.Request] = []

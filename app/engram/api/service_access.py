@@ -25,6 +25,7 @@ from engram.services.facts.text_facts import TextService
 from engram.services.jobs.job_service import JobsService
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_settings import JudgesService
+from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
 from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.health_checks import HealthService
@@ -99,6 +100,8 @@ class ApiServices(Protocol):
     def feedback(self) -> FeedbackService: ...
     @property
     def judges(self) -> JudgesService: ...
+    @property
+    def pulls(self) -> PullLedger: ...
     @property
     def revoke(self) -> RevokeService: ...
     @property

@@ -50,6 +50,7 @@ from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.llm_judge import JudgeService
+from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearnService
 from engram.services.maintenance.audit_recording import AuditLog
@@ -437,6 +438,11 @@ class Application:
     def judges(self) -> JudgesService:
         """Settings of single judges."""
         return JudgesService(self.database, self.noise)
+
+    @cached_property
+    def pulls(self) -> PullLedger:
+        """The ledger of pulls: scores of other products that were sent."""
+        return PullLedger(self.database)
 
     @cached_property
     def judge(self) -> JudgeService:

@@ -37,11 +37,11 @@ export interface ListOptions {
 }
 
 export interface EngramOptions {
-  /** Where the service is; `http://127.0.0.1:8000` by default. */
+  /** Where the service is; by default `ENGRAM_URL` of the environment, else `http://127.0.0.1:8000`. */
   url?: string;
   /** The collection that is meant where a call names no other; `default` by default. */
   collection?: string;
-  /** An access key, where the service asks for one. */
+  /** An access key; by default `ENGRAM_ACCESS_KEY` of the environment. Give "" to send none. */
   key?: string;
   /** Further tries of what may succeed then: no connection, 429, 502, 503, 504. Three by default. */
   retries?: number;
@@ -76,9 +76,10 @@ export class Engram {
 
   constructor(options: EngramOptions = {}) {
     this.collection = options.collection ?? "default";
+    const key = options.key ?? variable("ENGRAM_ACCESS_KEY");
     this.api = createClient<paths>({
-      baseUrl: options.url ?? "http://127.0.0.1:8000",
-      headers: options.key === undefined ? {} : { authorization: `Bearer ${options.key}` },
+      baseUrl: address(options.url ?? variable("ENGRAM_URL") ?? "http://127.0.0.1:8000"),
+      headers: key ? { authorization: `Bearer ${key}` } : {},
       fetch: retrying(options.fetch ?? fetch, options.retries ?? 3, options.timeout ?? 60_000),
     });
   }
@@ -87,6 +88,12 @@ export class Engram {
   query(question: string, options: QueryOptions = {}): Promise<Schemas["QueryOut"]> {
     const body = { collection: this.collection, ...options, query: question };
     return read(this.api.POST("/query", { body }));
+  }
+
+  /** The queries that were asked with this `trace_id`, oldest first. */
+  async queriesOfTrace(traceId: string, collection = this.collection): Promise<Schemas["TracedQueryOut"][]> {
+    const params = { query: { collection, trace_id: traceId } };
+    return (await read<Schemas["TracedQueriesOut"]>(this.api.GET("/queries", { params }))).queries;
   }
 
   /** An answer in words, with the sentences it cites. */
@@ -245,6 +252,17 @@ export class Engram {
 function citation(cited: Cited): string | number {
   if (typeof cited !== "object") return cited;
   return "sentence_id" in cited ? cited.sentence_id : cited.passage_id;
+}
+
+/** A variable of the environment; undefined if it is empty, and in browsers, which have none. */
+function variable(name: string): string | undefined {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+  return process?.env?.[name]?.trim() || undefined;
+}
+
+/** The address with `http://`, which may be left out. A path of its own, as behind a proxy, stays. */
+function address(url: string): string {
+  return /^([a-z][a-z0-9+.-]*:\/\/|\/)/i.test(url) ? url : `http://${url}`;
 }
 
 function once(key?: string): { "idempotency-key": string } {

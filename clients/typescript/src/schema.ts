@@ -444,6 +444,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/pulls/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List pulled scores
+         * @description Scores that your pull of this name sent as ratings, and those that it revoked.
+         *
+         *     Scope: `judge`.
+         */
+        get: operations["get_pulled_scores"];
+        /**
+         * Store pulled scores
+         * @description Note what was sent of each score, so that the next pull sends only what changed. Learns nothing itself.
+         *
+         *     Scope: `judge`.
+         */
+        put: operations["put_pulled_scores"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/reembed": {
         parameters: {
             query?: never;
@@ -1186,6 +1214,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/queries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the queries of a trace
+         * @description The first thousand queries of the trace that you may see; none if no query has this trace id.
+         *
+         *     Scope: `query`.
+         */
+        get: operations["get_queries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/queries/{query_id}": {
         parameters: {
             query?: never;
@@ -1915,6 +1965,11 @@ export interface components {
              */
             top_k?: number;
             /**
+             * Trace Id
+             * @description Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+             */
+            trace_id?: string | null;
+            /**
              * Unit
              * @description Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
              */
@@ -2253,6 +2308,11 @@ export interface components {
             sufficiency: number | null;
             /** Sufficient */
             sufficient: boolean;
+            /**
+             * Trace Id
+             * @description By which scores find the query.
+             */
+            trace_id?: string | null;
             /** Warnings */
             warnings: components["schemas"]["WarningOut"][];
         };
@@ -2282,6 +2342,11 @@ export interface components {
              * @default false
              */
             stream?: boolean;
+            /**
+             * Trace Id
+             * @description As of a query. Absent: the header `X-OpenWebUI-Message-Id`, else the trace id of `traceparent`.
+             */
+            trace_id?: string | null;
         };
         /**
          * ChatMessage
@@ -3083,6 +3148,11 @@ export interface components {
             sufficiency?: number | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
+            /**
+             * Trace Id
+             * @description The trace that the query belongs to, as its caller named it.
+             */
+            trace_id?: string | null;
             /**
              * Warnings
              * @description What the LLM endpoint failed, and was done without it. Not kept.
@@ -5878,6 +5948,110 @@ export interface components {
             relevance: number;
         };
         /**
+         * PulledScoreIn
+         * @description A score of another product, as a pull last sent it.
+         */
+        PulledScoreIn: {
+            /**
+             * Digest
+             * @description SHA-256 of everything that the rating says.
+             */
+            digest: string;
+            /** Judge */
+            judge: string;
+            /**
+             * Queries
+             * @description Queries that were rated.
+             */
+            queries: string[];
+            /**
+             * Rating
+             * @description Null: the score was deleted, and its rating revoked.
+             */
+            rating: ("up" | "down") | null;
+            /**
+             * Revision
+             * @description How often it was sent.
+             */
+            revision: number;
+            /**
+             * Score Id
+             * @description The product's id of the score.
+             */
+            score_id: string;
+            /**
+             * Scored At
+             * Format: date-time
+             */
+            scored_at: string;
+        };
+        /**
+         * PulledScoreOut
+         * @description A score of another product, as a pull last sent it.
+         */
+        PulledScoreOut: {
+            /** Digest */
+            digest: string;
+            /** Judge */
+            judge: string;
+            /** Queries */
+            queries: string[];
+            /**
+             * Rating
+             * @description Null: the score was deleted, and its rating revoked.
+             */
+            rating: ("up" | "down") | null;
+            /** Revision */
+            revision: number;
+            /** Score Id */
+            score_id: string;
+            /**
+             * Scored At
+             * Format: date-time
+             */
+            scored_at: string;
+        };
+        /**
+         * PulledScoresIn
+         * @description Scores to store in place of what was stored of them.
+         * @example {
+         *       "scores": [
+         *         {
+         *           "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+         *           "judge": "langfuse",
+         *           "queries": [
+         *             "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+         *           ],
+         *           "rating": "up",
+         *           "revision": 1,
+         *           "score_id": "8f1c",
+         *           "scored_at": "2026-05-01T12:00:00Z"
+         *         }
+         *       ]
+         *     }
+         */
+        PulledScoresIn: {
+            /** Scores */
+            scores: components["schemas"]["PulledScoreIn"][];
+        };
+        /**
+         * PulledScoresOut
+         * @description Scores of a source, in order of their ids.
+         */
+        PulledScoresOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Next After
+             * @description Pass as after for the next page; null at the end.
+             */
+            next_after: string | null;
+            /** Scores */
+            scores: components["schemas"]["PulledScoreOut"][];
+            /** Source */
+            source: string;
+        };
+        /**
          * QueryExpansionOut
          * @description An expansion that a question came with.
          */
@@ -5982,6 +6156,11 @@ export interface components {
              */
             top_k?: number;
             /**
+             * Trace Id
+             * @description Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+             */
+            trace_id?: string | null;
+            /**
              * Unit
              * @description Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
              */
@@ -6069,6 +6248,11 @@ export interface components {
             sufficiency?: number | null;
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
+            /**
+             * Trace Id
+             * @description The trace that the query belongs to, as its caller named it.
+             */
+            trace_id?: string | null;
             /**
              * Warnings
              * @description What the LLM endpoint failed, and was done without it. Not kept.
@@ -7116,6 +7300,11 @@ export interface components {
              */
             top_k?: number;
             /**
+             * Trace Id
+             * @description As of a query: stored with the session's own question, not with its sub-questions. No header is read.
+             */
+            trace_id?: string | null;
+            /**
              * Unit
              * @description As of a query: stays in one arm.
              */
@@ -7370,6 +7559,18 @@ export interface components {
             threshold?: number | null;
         };
         /**
+         * StoredScoresOut
+         * @description The number of scores that were stored.
+         */
+        StoredScoresOut: {
+            /** Collection */
+            collection: string;
+            /** Source */
+            source: string;
+            /** Stored */
+            stored: number;
+        };
+        /**
          * StoredSentenceOut
          * @description A sentence of a stored passage.
          */
@@ -7508,6 +7709,36 @@ export interface components {
             sufficiency?: components["schemas"]["SufficiencyOut"] | null;
             /** Time Constraint */
             time_constraint: string | null;
+        };
+        /**
+         * TracedQueriesOut
+         * @description The queries of a trace, oldest first.
+         */
+        TracedQueriesOut: {
+            /** Collection */
+            collection: string;
+            /** Queries */
+            queries: components["schemas"]["TracedQueryOut"][];
+            /** Trace Id */
+            trace_id: string;
+        };
+        /**
+         * TracedQueryOut
+         * @description A query of a trace.
+         */
+        TracedQueryOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Query */
+            query: string;
+            /**
+             * Query Id
+             * Format: uuid
+             */
+            query_id: string;
         };
         /**
          * UnitOut
@@ -8188,7 +8419,10 @@ export interface operations {
     post_answer: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description W3C Trace Context; its trace id is stored where the body has no `trace_id`. */
+                traceparent?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -9405,6 +9639,200 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_pulled_scores: {
+        parameters: {
+            query?: {
+                /** @description Only scores given then or later. */
+                from?: string | null;
+                /** @description Scores after this id. */
+                after?: string | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+                /** @description The name of the pull. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PulledScoresOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_pulled_scores: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                /** @description The name of the pull. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PulledScoresIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredScoresOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12972,6 +13400,85 @@ export interface operations {
             };
         };
     };
+    get_queries: {
+        parameters: {
+            query: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description As `POST /query` took it. */
+                trace_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TracedQueriesOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_query: {
         parameters: {
             query?: {
@@ -13054,7 +13561,10 @@ export interface operations {
     post_queries: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description W3C Trace Context; its trace id is stored where the body has no `trace_id`. */
+                traceparent?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -13150,7 +13660,10 @@ export interface operations {
     post_query: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description W3C Trace Context; its trace id is stored where the body has no `trace_id`. */
+                traceparent?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -14185,7 +14698,10 @@ export interface operations {
     post_chat: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description W3C Trace Context; its trace id is stored where the body has no `trace_id`. */
+                traceparent?: string | null;
+            };
             path?: never;
             cookie?: never;
         };

@@ -77,6 +77,25 @@ test("it gives up, and says what was refused", async () => {
   });
 });
 
+test("the environment names the service and the key", async () => {
+  const before = { url: process.env.ENGRAM_URL, key: process.env.ENGRAM_ACCESS_KEY };
+  const answer = [200, { queries: [] }];
+  await scripted([answer, answer], async (url, asked) => {
+    try {
+      process.env.ENGRAM_URL = url.replace("http://", "");
+      process.env.ENGRAM_ACCESS_KEY = "from-the-environment";
+      assert.deepEqual(await new Engram().queriesOfTrace("message-1"), []);
+      await new Engram({ key: "" }).queriesOfTrace("message-1");
+    } finally {
+      for (const [name, value] of [["ENGRAM_URL", before.url], ["ENGRAM_ACCESS_KEY", before.key]]) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+    }
+    assert.deepEqual(asked.map((one) => one.headers.authorization), ["Bearer from-the-environment", undefined]);
+  });
+});
+
 test("nobody there", async () => {
   await assert.rejects(new Engram({ url: "http://127.0.0.1:1", retries: 0 }).query("x"), { status: 0, title: "Out of reach" });
 });

@@ -63,6 +63,7 @@ def answer(result: RetrievalResult) -> Answer:
         rest=hop_loop.remaining_walk(plan, walk) if walk.hops else None,
         alone=result.ranking.teaches and not result.explored.passages,
         collapse_duplicates=plan.collapses,
+        trace_id=plan.query.trace_id,
     )
 
 

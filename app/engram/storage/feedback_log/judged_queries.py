@@ -21,7 +21,7 @@ def features_of(ranked: list[int] | None, features: bytes | None) -> NDArray[np.
 
 
 def answer_features_of(features: bytes | None) -> NDArray[np.float32] | None:
-    """Return the features of the answer, (k,), see ``core.ranking.sufficiency``; None if it teaches nothing there."""
+    """Return the features of the answer, (k,), see ``ranking.sufficiency``; None if it teaches nothing there."""
     return np.frombuffer(features, dtype="<f4") if features else None
 
 

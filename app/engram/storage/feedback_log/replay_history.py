@@ -193,8 +193,8 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
 class Term:
     """Term that one event added to a model's weights, with the inputs to recompute it.
 
-    ``ranked`` and ``features``, (n, k), are None where features alone did not rank; ``answer_features``, (k,), are None
-    where the answer teaches nothing of sufficiency. ``counted`` is whether the sum
+    ``ranked`` and ``features``, (n, k), are None where features alone did not rank; ``answer_features``, (k,), are
+    None where the answer teaches nothing of sufficiency. ``counted`` is whether the sum
     holds it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is ``contested``.
     """
 

@@ -39,6 +39,7 @@ class EpisodeRow:
         explored: passages that exploration put into the answer.
         principal: whose request it was.
         space: of the collection's, that its vectors are of.
+        trace_id: the caller's id of the trace that it belongs to; None for none.
     """
 
     id: UUID
@@ -63,6 +64,7 @@ class EpisodeRow:
     explored: Sequence[int] = ()
     principal: str = "local"
     space: int = 0
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class StoredEpisode:
     principal: str
     answer: dict[str, Any]
     trace: dict[str, Any]
+    trace_id: str | None
     judged: int
     created_at: datetime
 
@@ -110,11 +113,12 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
         f"""
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
-                             principal, answer, trace, ranked, features, answer_features, space)
+                             principal, answer, trace, ranked, features, answer_features, space,
+                             trace_id)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
-               %(answer_features)s, %(space)s
+               %(answer_features)s, %(space)s, %(trace_id)s
         FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
         {row_lock(writer, KEPT)}
         """,
@@ -126,6 +130,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
             "time_constraint": episode.time_constraint,
             "time_embedding": episode.time_embedding,
             "space": episode.space,
+            "trace_id": episode.trace_id,
             "memory": episode.memory,
             "profile": episode.profile,
             "strategy": episode.strategy,
@@ -155,7 +160,7 @@ _REFERRING = """
 """
 _SELECT = f"""
     SELECT id, question, memory, profile, strategy, filter, activated, shown,
-           coalesce(explored, '{{}}') AS explored, hops, arm, principal, answer, trace,
+           coalesce(explored, '{{}}') AS explored, hops, arm, principal, answer, trace, trace_id,
            (SELECT count(*) {_REFERRING}) AS judged, created_at
     FROM episode
 """
@@ -174,6 +179,29 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
     if row is None:
         raise missing(episode)
     return StoredEpisode(**row._asdict())
+
+
+@dataclass(frozen=True, slots=True)
+class TracedEpisode:
+    """An episode found by the trace that it belongs to."""
+
+    id: UUID
+    question: str
+    principal: str
+    created_at: datetime
+
+
+def by_trace(reader: Reader, collection_id: int, trace_id: str, limit: int) -> list[TracedEpisode]:
+    """List the first ``limit`` episodes of a trace, oldest first."""
+    rows = reader.rows(
+        """
+        SELECT id, question, principal, created_at FROM episode
+        WHERE collection_id = %(collection)s AND trace_id = %(trace)s
+        ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "trace": trace_id, "limit": limit},
+    )
+    return [TracedEpisode(**row._asdict()) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

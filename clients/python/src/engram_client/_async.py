@@ -11,7 +11,6 @@ import httpx
 from engram_client import models as m
 from engram_client import requests as r
 from engram_client._core import (
-    DEFAULT_URL,
     FINISHED,
     LOOPBACK,
     Call,
@@ -19,6 +18,7 @@ from engram_client._core import (
     JobFailedError,
     Judged,
     UnreachableError,
+    access_key,
     decoded,
     lines,
     once,
@@ -26,6 +26,7 @@ from engram_client._core import (
     problem,
     rating,
     read,
+    service_url,
     wait_seconds,
 )
 
@@ -45,7 +46,7 @@ class AsyncEngram:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         collection: str = "default",
         key: str | None = None,
@@ -55,21 +56,22 @@ class AsyncEngram:
     ) -> None:
         """
         Args:
-            url: where the service is.
+            url: where the service is; by default ``ENGRAM_URL``, else http://127.0.0.1:8000.
             collection: that is meant where a method is not told another.
-            key: an access key, where the service asks for one.
+            key: an access key; by default ``ENGRAM_ACCESS_KEY``. Give "" to send none.
             timeout_seconds: of one try.
             retries: further tries of what may succeed then: no connection, 429, 502, 503, 504.
             transport: of httpx; for tests and proxies.
         """
+        address, secret = service_url(url), access_key(key)
         self.collection = collection
         self.retries = retries
         self._http = httpx.AsyncClient(
-            base_url=url,
+            base_url=address,
             timeout=timeout_seconds,
-            headers={} if key is None else {"authorization": f"Bearer {key}"},
+            headers={} if secret is None else {"authorization": f"Bearer {secret}"},
             # A proxy of the environment leads away from this machine, not to it.
-            trust_env=httpx.URL(url).host not in LOOPBACK,
+            trust_env=httpx.URL(address).host not in LOOPBACK,
             transport=transport,
         )
 
@@ -130,6 +132,32 @@ class AsyncEngram:
     async def episode(self, query_id: str | UUID, *, collection: str | None = None) -> m.EpisodeOut:
         """A query that was answered, with what became of it."""
         return await self._get(m.EpisodeOut, path_of("queries", query_id), collection=self._name(collection))
+
+    async def trace(self, trace_id: str, *, collection: str | None = None) -> list[m.TracedQueryOut]:
+        """The queries that were asked with this ``trace_id``, oldest first."""
+        traced = await self._get(
+            m.TracedQueriesOut, "/queries", collection=self._name(collection), trace_id=trace_id
+        )
+        return traced.queries
+
+    async def pulled_scores(self, source: str, *, collection: str | None = None) -> AsyncIterator[m.PulledScoreOut]:
+        """The ledger of a pull: scores of another product that were sent as ratings."""
+        after: str | None = None
+        while True:
+            path = path_of("collections", self._name(collection), "pulls", source)
+            page = await self._get(m.PulledScoresOut, path, after=after)
+            for score in page.scores:
+                yield score
+            after = page.next_after
+            if after is None:
+                return
+
+    async def put_pulled_scores(
+        self, source: str, scores: Iterable[r.PulledScoreIn], *, collection: str | None = None
+    ) -> m.StoredScoresOut:
+        """Note what a pull sent of each score."""
+        path = path_of("collections", self._name(collection), "pulls", source)
+        return await self.send(Call(m.StoredScoresOut, "PUT", path, json={"scores": list(scores)}))
 
     # Sessions
 

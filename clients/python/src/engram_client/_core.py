@@ -1,5 +1,6 @@
 """Shared parts of both clients that need no network: requests, retries, answers, errors."""
 
+import os
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,17 @@ FINISHED = frozenset({"succeeded", "failed", "cancelled"})
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 FIRST_WAIT_SECONDS = 0.25
 LONGEST_WAIT_SECONDS = 20.0
+
+
+def service_url(url: str | None) -> str:
+    """The service's address: the given one, else ``ENGRAM_URL``, else this machine. ``http://`` may be left out."""
+    address = (url or os.environ.get("ENGRAM_URL", "").strip() or DEFAULT_URL).rstrip("/")
+    return address if "://" in address else f"http://{address}"
+
+
+def access_key(key: str | None) -> str | None:
+    """The access key: the given one, else ``ENGRAM_ACCESS_KEY``; None for none, as an empty one says too."""
+    return (os.environ.get("ENGRAM_ACCESS_KEY", "").strip() if key is None else key) or None
 
 
 class EngramError(Exception):

@@ -10,7 +10,6 @@ import httpx
 from engram_client import models as m
 from engram_client import requests as r
 from engram_client._core import (
-    DEFAULT_URL,
     FINISHED,
     LOOPBACK,
     Call,
@@ -18,6 +17,7 @@ from engram_client._core import (
     JobFailedError,
     Judged,
     UnreachableError,
+    access_key,
     decoded,
     lines,
     once,
@@ -25,6 +25,7 @@ from engram_client._core import (
     problem,
     rating,
     read,
+    service_url,
     wait_seconds,
 )
 
@@ -44,7 +45,7 @@ class Engram:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         collection: str = "default",
         key: str | None = None,
@@ -54,21 +55,22 @@ class Engram:
     ) -> None:
         """
         Args:
-            url: where the service is.
+            url: where the service is; by default ``ENGRAM_URL``, else http://127.0.0.1:8000.
             collection: that is meant where a method is not told another.
-            key: an access key, where the service asks for one.
+            key: an access key; by default ``ENGRAM_ACCESS_KEY``. Give "" to send none.
             timeout_seconds: of one try.
             retries: further tries of what may succeed then: no connection, 429, 502, 503, 504.
             transport: of httpx; for tests and proxies.
         """
+        address, secret = service_url(url), access_key(key)
         self.collection = collection
         self.retries = retries
         self._http = httpx.Client(
-            base_url=url,
+            base_url=address,
             timeout=timeout_seconds,
-            headers={} if key is None else {"authorization": f"Bearer {key}"},
+            headers={} if secret is None else {"authorization": f"Bearer {secret}"},
             # A proxy of the environment leads away from this machine, not to it.
-            trust_env=httpx.URL(url).host not in LOOPBACK,
+            trust_env=httpx.URL(address).host not in LOOPBACK,
             transport=transport,
         )
 
@@ -129,6 +131,30 @@ class Engram:
     def episode(self, query_id: str | UUID, *, collection: str | None = None) -> m.EpisodeOut:
         """A query that was answered, with what became of it."""
         return self._get(m.EpisodeOut, path_of("queries", query_id), collection=self._name(collection))
+
+    def trace(self, trace_id: str, *, collection: str | None = None) -> list[m.TracedQueryOut]:
+        """The queries that were asked with this ``trace_id``, oldest first."""
+        traced = self._get(m.TracedQueriesOut, "/queries", collection=self._name(collection), trace_id=trace_id)
+        return traced.queries
+
+    def pulled_scores(self, source: str, *, collection: str | None = None) -> Iterator[m.PulledScoreOut]:
+        """The ledger of a pull: scores of another product that were sent as ratings."""
+        after: str | None = None
+        while True:
+            path = path_of("collections", self._name(collection), "pulls", source)
+            page = self._get(m.PulledScoresOut, path, after=after)
+            for score in page.scores:
+                yield score
+            after = page.next_after
+            if after is None:
+                return
+
+    def put_pulled_scores(
+        self, source: str, scores: Iterable[r.PulledScoreIn], *, collection: str | None = None
+    ) -> m.StoredScoresOut:
+        """Note what a pull sent of each score."""
+        path = path_of("collections", self._name(collection), "pulls", source)
+        return self.send(Call(m.StoredScoresOut, "PUT", path, json={"scores": list(scores)}))
 
     # Sessions
 

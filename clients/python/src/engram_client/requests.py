@@ -598,6 +598,43 @@ class PredicateIn(TypedDict):
     """
 
 
+class PulledScoreIn(TypedDict):
+    """
+    A score of another product, as a pull last sent it.
+    """
+
+    digest: str
+    """
+    SHA-256 of everything that the rating says.
+    """
+    judge: str
+    queries: list[str]
+    """
+    Queries that were rated.
+    """
+    rating: Literal["up", "down"] | None
+    """
+    Null: the score was deleted, and its rating revoked.
+    """
+    revision: int
+    """
+    How often it was sent.
+    """
+    score_id: str
+    """
+    The product's id of the score.
+    """
+    scored_at: str
+
+
+class PulledScoresIn(TypedDict):
+    """
+    Scores to store in place of what was stored of them.
+    """
+
+    scores: list[PulledScoreIn]
+
+
 class QueryIn(TypedDict):
     """
     A question.
@@ -643,6 +680,10 @@ class QueryIn(TypedDict):
     top_k: NotRequired[int]
     """
     Passages wanted.
+    """
+    trace_id: NotRequired[str | None]
+    """
+    Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
     """
     unit: NotRequired[str | None]
     """
@@ -938,6 +979,10 @@ class AnswerIn(TypedDict):
     """
     Passages wanted.
     """
+    trace_id: NotRequired[str | None]
+    """
+    Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+    """
     unit: NotRequired[str | None]
     """
     Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
@@ -1203,6 +1248,10 @@ class SessionIn(TypedDict):
     """
     Passages that each of its queries shows.
     """
+    trace_id: NotRequired[str | None]
+    """
+    As of a query: stored with the session's own question, not with its sub-questions. No header is read.
+    """
     unit: NotRequired[str | None]
     """
     As of a query: stays in one arm.
@@ -1224,3 +1273,7 @@ class ChatIn(TypedDict):
     The collection that is asked.
     """
     stream: NotRequired[bool]
+    trace_id: NotRequired[str | None]
+    """
+    As of a query. Absent: the header `X-OpenWebUI-Message-Id`, else the trace id of `traceparent`.
+    """
