@@ -22,8 +22,9 @@ def checkout(tmp_path: Path) -> Path:
     """A folder whose name has a space, with what `make install` looks at."""
     folder = tmp_path / "my engram"
     folder.mkdir()
-    for name in ("Makefile", "pyproject.toml", "weights.txt"):
-        shutil.copy(ROOT / name, folder)
+    (folder / "tests").mkdir()
+    for name in ("Makefile", "pyproject.toml", "weights.txt", "tests/weights.txt"):
+        shutil.copy(ROOT / name, folder / name)
     return folder
 
 

@@ -49,6 +49,21 @@ episode = Table(
     ),
     space(),
     now("created_at"),
+    Column(
+        "judge_failures",
+        SmallInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="Times the LLM judge failed on it; those with fewer come first.",
+    ),
+    Column(
+        "judge_refusals",
+        SmallInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="Of these, times the LLM refused or replied with something unusable; "
+        "after a few it is left unjudged.",
+    ),
     PrimaryKeyConstraint("collection_id", "id"),
     Index(None, "collection_id", "created_at", "id"),
     CheckConstraint("memory IN ('off', 'read')", name="memory"),
