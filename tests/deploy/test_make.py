@@ -22,8 +22,9 @@ def checkout(tmp_path: Path) -> Path:
     """A folder whose name has a space, with what `make install` looks at."""
     folder = tmp_path / "my engram"
     folder.mkdir()
-    (folder / "evaluation").mkdir()
-    for name in ("Makefile", "pyproject.toml", "evaluation/pyproject.toml", "weights.txt"):
+    files = ("Makefile", "pyproject.toml", "evaluation/pyproject.toml", "weights.txt", "tests/weights.txt")
+    for name in files:
+        (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     return folder
 

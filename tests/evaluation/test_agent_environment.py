@@ -1,5 +1,7 @@
 """The environment that an agent is trained in: scripted policies and the oracle play it, always alike."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +12,11 @@ from engram.providers.language import load_language
 from engram.providers.llm import agent_prompts
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram_evaluation.agent_protocol import by_model, playing, policies, rollout
+from engram_evaluation.commands import evaluate_command
 from engram_evaluation.dataset import build
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.run_options import Options
+from tests.support.openai_server import OpenAiServer
 
 QUESTION = "Who is the spouse of the director of Green Fields?"
 FILM = Text("Green Fields", "Green Fields is a 1950 film directed by Ada Berg. It was a success.")
@@ -158,6 +162,21 @@ def test_the_protocol_plays_documents_in_the_order_of_the_data_set() -> None:
     assert by_name["insert all"].kept > by_name["oracle"].kept > 0
     assert all(one.valid == 1.0 and one.reward == pytest.approx(one.f1 + 0.1) for one in report.played)
     assert "oracle" in report.rows()[1][-1]
+
+
+def test_a_configured_model_plays_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fence around a turn is not held against a model."""
+    found = dataset()
+    oracle = Oracle(found, 0.0, 0)
+    with OpenAiServer(lambda request: f"```\n{oracle(request['messages'])}\n```") as server:
+        monkeypatch.setenv("ENGRAM_LLM_BASE_URL", server.base_url)
+        monkeypatch.setenv("ENGRAM_LLM_MODEL", "small")
+        evaluate_command._agent(found, Options(protocol="agent"), tmp_path)
+        assert len(server.requests) == 4  # nothing, film, director, answer
+    (lines,) = tmp_path.glob("*.jsonl")
+    played = {row["policy"]: row for row in map(json.loads, lines.read_text().splitlines())}
+    assert (played["small"]["f1"], played["small"]["valid"]) == (1.0, 1.0)
+    assert "oracle" not in played
 
 
 def test_an_oracle_that_errs_costs_answers_and_form() -> None:

@@ -2,10 +2,12 @@
 
 import json
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from engram.context import deadline
 from engram.context.errors import ConfigurationError, LlmError
 from engram.providers.llm import MAX_EVIDENCE_CHARACTERS, DraftAnswer, Grade, Judgement, Llm, Usage
 from engram.providers.llm.replies import retry_after_seconds
@@ -54,6 +57,28 @@ def llm(make_llm: LlmFactory) -> Llm:
 def ask(llm: Llm) -> bool:
     """Make the smallest call there is; its reply is ``YES``."""
     return llm.is_sufficient("Who?", ["Ada."])
+
+
+def formats(server: OpenAiServer) -> list[str | None]:
+    """Kind of JSON that each request demanded."""
+    return [request.json.get("response_format", {}).get("type") for request in server.requests]
+
+
+class Unlimited:
+    """A meter that counts nothing; ``seconds`` is the time that it leaves."""
+
+    def __init__(self, seconds: float = math.inf) -> None:
+        self.seconds = seconds
+
+    def check(self) -> None:
+        """Allow the call."""
+
+    def add(self, usage: Usage) -> None:
+        """Count nothing."""
+
+    def seconds_left(self) -> float:
+        """Return the time that it was made with."""
+        return self.seconds
 
 
 def user_message(server: OpenAiServer) -> str:
@@ -148,7 +173,19 @@ class TestProtocol:
 
         request = server.requests[0]
         assert request.headers["authorization"] == f"Bearer {KEY}"
-        assert request.json["response_format"] == {"type": "json_object"}
+        assert request.json["response_format"] == {
+            "type": "json_schema",
+            "json_schema": {
+                "name": "sufficiency",
+                "strict": True,
+                "schema": {
+                    "type": "object",
+                    "properties": {"sufficient": {"type": "boolean"}},
+                    "required": ["sufficient"],
+                    "additionalProperties": False,
+                },
+            },
+        }
         assert (request.json["model"], request.json["temperature"]) == ("small", 0)
         assert [message["role"] for message in request.json["messages"]] == ["system", "user"]
 
@@ -158,13 +195,41 @@ class TestProtocol:
 
         assert "authorization" not in server.requests[0].headers
 
-    @pytest.mark.parametrize("option", ["response_format", "temperature"])
-    def test_a_refused_option_stays_left_out(self, server: OpenAiServer, llm: Llm, option: str) -> None:
-        server.queue(Reply(f"Unsupported parameter: '{option}'.", status=400), YES, YES)
+    def test_a_refused_temperature_stays_left_out(self, server: OpenAiServer, llm: Llm) -> None:
+        server.queue(Reply("Unsupported parameter: 'temperature'.", status=400), YES, YES)
 
         assert ask(llm)
         assert ask(llm)
-        assert [option in request.json for request in server.requests] == [True, False, False]
+        assert ["temperature" in request.json for request in server.requests] == [True, False, False]
+
+    @pytest.mark.parametrize(
+        "refusal",
+        [
+            "Unsupported parameter: 'response_format'.",
+            "This response_format type is unavailable now",
+            "'response_format.type' must be 'json_object' or 'text'",
+            "Invalid json_schema: unsupported keyword",
+            "Failed to initialize samplers: failed to parse grammar",
+        ],
+    )
+    def test_a_refused_schema_gives_way_to_any_json_and_then_to_none(
+        self, server: OpenAiServer, llm: Llm, refusal: str
+    ) -> None:
+        server.queue(Reply(refusal, status=400), YES, Reply(refusal, status=422), YES, YES)
+
+        assert ask(llm)
+        assert ask(llm)
+        assert ask(llm)
+        assert formats(server) == ["json_schema", "json_object", "json_object", None, None]
+
+    def test_what_an_endpoint_refused_is_remembered_by_all_that_share_the_client(
+        self, server: OpenAiServer, llm: Llm
+    ) -> None:
+        server.queue(Reply("no response_format", status=400), YES, YES)
+
+        assert ask(llm.metered(Unlimited()))
+        assert ask(llm)
+        assert formats(server) == ["json_schema", "json_object", "json_object"]
 
     def test_another_400_is_an_error(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue(Reply("The temperature of the prompt is too high.", status=400))
@@ -200,7 +265,7 @@ class TestReplies:
         messages = server.requests[1].json["messages"]
         assert messages[:2] == server.requests[0].json["messages"]
         assert messages[2] == {"role": "assistant", "content": "Yes, it is."}
-        assert "Invalid JSON" in messages[3]["content"]
+        assert "there is no JSON object in the reply" in messages[3]["content"]
 
     def test_an_empty_reply_is_not_quoted_back(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue(Reply(content=None), YES)
@@ -211,17 +276,24 @@ class TestReplies:
     @pytest.mark.parametrize(
         ("reply", "problem"),
         [
-            ("Yes.", "Invalid JSON"),
+            ("Yes.", "no JSON object"),
             ("{}", "supporting: Field required"),
-            ('{"supporting": ["1"]}', r"supporting\.0: Input should be a valid integer"),
+            ('{"supporting": ["first"]}', r"supporting\.0: Input should be a valid integer"),
+            ('{"supporting": 1}', "supporting: Input should be a valid array"),
+            ('{"supporting": null}', "supporting: Input should be a valid array"),
             ('{"supporting": [true]}', r"supporting\.0: Input should be a valid integer"),
             ('{"supporting": [1], "confidence": 80}', "confidence: .* less than or equal to 1"),
-            ('{"supporting": [1], "confidence": NaN}', "confidence: "),
+            ('{"supporting": [1], "confidence": NaN}', "malformed or cut off .NaN is not JSON"),
             ('{"supporting": [4]}', "supporting: 4 is not a sentence number, they run from 1 to 3"),
             ('{"supporting": [0]}', "supporting: 0 is not"),
             ('{"supporting": [901]}', "supporting: 901 is not"),
-            ('{"supporting": [1]} {"supporting": [2]}', "Invalid JSON"),
-            (f"Here you are: ```json\n{SUPPORTING}\n```", "Invalid JSON"),
+            ('{"supporting": [1]} {"supporting": [2]}', "several JSON objects"),
+            ("Sentence [1] does not help.", "no JSON object"),
+            ('{"supporting": [1, 2', "malformed or cut off"),
+            ('{"supporting": [1, 2], "confidence": 0.', "malformed or cut off"),
+            ("{'not_supporting': [1]}", "no JSON object"),
+            ('<think>It must be {"supporting": [1]}', "breaks off inside a thought"),
+            ("[" * 100_000, "nested too deeply"),
         ],
     )
     def test_unusable_twice_is_an_error(self, server: OpenAiServer, llm: Llm, reply: str, problem: str) -> None:
@@ -289,6 +361,33 @@ class TestFailures:
         with pytest.raises(LlmError, match=r"did not answer within 0\.1 s \(2 tries\)"):
             ask(make_llm(timeout_seconds=0.1, max_attempts=2))
         assert time.monotonic() - started < 5  # which one reply alone would take
+
+    def test_a_meter_bounds_a_call_with_its_tries_and_waits(self, server: OpenAiServer, llm: Llm) -> None:
+        server.queue(*[Reply(YES, delay_seconds=30)] * 3)
+
+        with pytest.raises(LlmError, match=r"did not answer within 0\.0?[78]\d* s \(1 try\)"):
+            ask(llm.metered(Unlimited(seconds=0.1)))
+        assert len(server.requests) == 1
+        with pytest.raises(LlmError, match="no time left"):
+            ask(llm.metered(Unlimited(seconds=0.0)))
+        assert len(server.requests) == 1
+
+    def test_a_meter_bounds_the_wait_before_another_try(self, server: OpenAiServer, llm: Llm) -> None:
+        server.queue(Reply("slow down", status=429, headers={"Retry-After": "3"}), YES)
+
+        with pytest.raises(LlmError, match=r"429: slow down.*\(1 try\)"):
+            ask(llm.metered(Unlimited(seconds=2.0)))
+
+    def test_a_request_deadline_bounds_a_call(self, server: OpenAiServer, llm: Llm) -> None:
+        server.queue(*[Reply(YES, delay_seconds=30)] * 3)
+
+        def asked() -> None:
+            deadline.begin(0.1)
+            ask(llm)
+
+        with pytest.raises(LlmError, match=r"\(1 try\)"):
+            copy_context().run(asked)
+        assert len(server.requests) == 1
 
     def test_blanks_before_a_timely_reply_do_no_harm(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue(Reply(YES, delay_seconds=0.1, drip=True))

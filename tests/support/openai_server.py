@@ -105,6 +105,12 @@ class OpenAiServer:
         with self._lock:
             self._queue.extend(_as_reply(reply) for reply in replies)
 
+    def clear(self) -> None:
+        """Forget queued replies and recorded requests."""
+        with self._lock:
+            self._queue.clear()
+            self._requests.clear()
+
     def _reply_to(self, request: RecordedRequest) -> Reply:
         with self._lock:
             self._requests.append(request)

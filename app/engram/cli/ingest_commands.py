@@ -75,6 +75,8 @@ def ingested(
     if not quiet:
         counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
         say(f"{label}: {counts}")
+    for kind, warning in ((job["result"] or {}).get("warnings") or {}).items():
+        complain(f"{label}: {kind}: {warning['count']} sentences. {warning['detail']}")
     for error in job["errors"]:
         complain(f"{label}: line {error['line']}: {error['reason']}")
     if job["errors"] and job["rejected"] == job["received"]:

@@ -268,6 +268,13 @@ class Settings(RetrievalSettings, OperationSettings):
 
     # Judge
     judge_name: str = Field(default="llm-judge", description="Judge name recorded on the judge's feedback.")
+    judge_exam: bool = Field(
+        default=True,
+        description=(
+            "Have the LLM answer six control questions before its first verdict, or its first conclusion of a "
+            "session with `learn`. A model that fails teaches nothing."
+        ),
+    )
     judge_interval_seconds: float = Field(
         default=10.0, gt=0, description="How often `engram judge` looks for unjudged episodes."
     )

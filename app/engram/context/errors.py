@@ -174,6 +174,17 @@ class LlmError(EngramError):
     title = "The LLM endpoint failed"
 
 
+class LlmRefusalError(LlmError):
+    """The LLM endpoint answers, but not this request: it refused the text, or the reply is unusable twice."""
+
+
+class UnfitModelError(LlmError):
+    """The model failed the control questions, so nothing is learned from it."""
+
+    type = "llm-unfit"
+    title = "The model is not good enough"
+
+
 class BudgetSpentError(LlmError):
     """What was wanted goes beyond a session's budget; ``extra["reason"]`` names it."""
 

@@ -48,6 +48,7 @@ from engram.services.jobs.job_service import JobsService
 from engram.services.jobs.work import JobHandler, Kind
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.feedback_service import FeedbackService
+from engram.services.learning.judge_exam import ModelExam
 from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.llm_judge import JudgeService
 from engram.services.learning.pull_ledger import PullLedger
@@ -445,6 +446,11 @@ class Application:
         return PullLedger(self.database)
 
     @cached_property
+    def exam(self) -> ModelExam:
+        """Exam that the model passes before it teaches."""
+        return ModelExam(self.llm, required=self.settings.judge_exam)
+
+    @cached_property
     def judge(self) -> JudgeService:
         """LLM judge of episodes."""
         settings = self.settings
@@ -455,6 +461,7 @@ class Application:
             name=settings.judge_name,
             interval_seconds=settings.judge_interval_seconds,
             window_hours=settings.judge_window_hours,
+            exam=self.exam,
         )
 
     @cached_property
@@ -534,6 +541,7 @@ class Application:
             self.quotas,
             Publisher(self.database, self.facts),
             RoundJudge(self.database, lambda: self.classifier, lambda: self.priors),
+            self.exam,
         )
 
     @cached_property

@@ -4600,7 +4600,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find.
              */
             result: {
                 [key: string]: unknown;
@@ -4688,7 +4688,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find.
              */
             result: {
                 [key: string]: unknown;

@@ -1,4 +1,4 @@
-"""The protocol ``agent``: policies that are programs, and the oracle, play the environment on a data set.
+"""The protocol ``agent``: programs, the oracle and a configured model play the environment on a data set.
 
 The documents of a question are those that the data set gives with it, distractors included, in its order. Nothing
 is ingested and no server is needed. What policies by rules reach is a floor for a trained one; what the oracle
@@ -23,7 +23,7 @@ from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.run_options import Options
 from engram.providers.language import Language
-from engram.providers.llm import agent_prompts
+from engram.providers.llm import Llm, agent_model, agent_prompts
 from engram.services.facts import rule_agent
 
 Policy = Callable[[GraphMemoryEnvironment], str]
@@ -162,11 +162,14 @@ def rollout(
         yield before, reply, worth, info
 
 
-def playing(dataset: Dataset, options: Options, language: Language, begin: Begin) -> PlayedReport:
-    """Have every policy play every question.
+def playing(
+    dataset: Dataset, options: Options, language: Language, begin: Begin, llm: Llm | None = None
+) -> PlayedReport:
+    """Have every policy play every question, the configured model among them.
 
     Raises:
         InvalidRequestError: no question comes with passages of its own and accepted answers.
+        LlmError: the model's endpoint failed.
     """
     passages = {passage["id"]: passage for passage in dataset.passages}
     questions = [one for one in dataset.questions if one.context and one.answers][: options.limit]
@@ -181,6 +184,10 @@ def playing(dataset: Dataset, options: Options, language: Language, begin: Begin
         name = f"oracle, {options.oracle_errors:.0%} wrong" if options.oracle_errors else "oracle"
         compared[name], insert_only[name] = oracle, False
         questions = [one for one in questions if one.hops]
+    if llm is not None:
+        client = llm
+        compared[llm.model] = by_model(lambda messages: agent_model.raw_turn(client, messages))
+        insert_only[llm.model] = False
     lines = []
     for name, policy in compared.items():
         env = GraphMemoryEnvironment(language=language, insert_only=insert_only[name])

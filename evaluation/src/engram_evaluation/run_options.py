@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 
 from engram.context.errors import InvalidRequestError
 from engram.core.passage_keys.key_text import KeyBuilding
+from engram.core.planning.tree_search import SearchLimits
 from engram.core.ranking.profiles import ProfileName
 from engram_evaluation.retrieval_metrics import DEPTH
 from engram_evaluation.verdict_givers import JudgeName, Verdicts
@@ -57,7 +58,18 @@ EXPANDING = {"methods", "live", "answered"}
 """Options of ``expand``."""
 ANSWERING = {"top_k"}
 """Options of ``answers``, and of ``expand`` where it has answers made."""
-REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased", "stops", "at_least"}
+REASONING = {
+    "planners",
+    "rounds",
+    "llm_calls",
+    "oracle_errors",
+    "without",
+    "paraphrased",
+    "stops",
+    "at_least",
+    "rollouts",
+    "depth",
+}
 """Options of ``session``."""
 SERVERLESS = ("extraction", "facts", "agent")
 """Protocols in which no question is retrieved for, so that no profile means anything."""
@@ -80,6 +92,7 @@ FOREIGN: Mapping[str, set[str]] = {
 particular protocols."""
 ROUNDS = 3
 LLM_CALLS = 100
+ROLLOUTS, TREE_DEPTH = SearchLimits().rollouts, SearchLimits().depth
 TOP_K = 5
 
 
@@ -141,6 +154,7 @@ class Options:
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
         llm_calls: of a session at most.
+        rollouts, depth: of planner "tree" at most (State-Aware RAG, Fig. 4).
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
         without: parts of sessions that are left out, one at a time.
@@ -171,6 +185,8 @@ class Options:
     planners: tuple[PlannerName, ...] = ("pool",)
     rounds: int = ROUNDS
     llm_calls: int = LLM_CALLS
+    rollouts: int = ROLLOUTS
+    depth: int = TREE_DEPTH
     oracle_errors: float | None = None
     without: tuple[Part, ...] = ()
     paraphrased: bool = False
@@ -223,8 +239,12 @@ class Options:
     def _check_reasoning(self) -> None:
         if self.stop_rule == "learned" and self.profile == "paper":
             raise InvalidRequestError("--stop-rule learned means nothing to --profile paper: no features rank.")
-        if self.rounds < 1 or self.llm_calls < 1 or self.at_least < 1:
-            raise InvalidRequestError("--rounds, --llm-calls and --at-least must be at least 1.")
+        if min(self.rounds, self.llm_calls, self.at_least, self.rollouts, self.depth) < 1:
+            raise InvalidRequestError(
+                "--rounds, --llm-calls, --at-least, --rollouts and --depth must be at least 1."
+            )
+        if (self.rollouts, self.depth) != (ROLLOUTS, TREE_DEPTH) and "tree" not in self.planners:
+            raise InvalidRequestError("--rollouts and --depth mean something to --planners tree only.")
         if self.protocol == "session" and len(self.seeds) > 1:
             raise InvalidRequestError(
                 "--seed is given once with --protocol session: it decides how an oracle errs."
@@ -317,7 +337,14 @@ class Options:
             words += ["--planners", ",".join(self.planners)]
         if self.stops != STOPPED:
             words += ["--stops", ",".join(self.stops)]
-        numbers = (("rounds", ROUNDS), ("llm_calls", LLM_CALLS), ("oracle_errors", None), ("at_least", 1))
+        numbers = (
+            ("rounds", ROUNDS),
+            ("llm_calls", LLM_CALLS),
+            ("rollouts", ROLLOUTS),
+            ("depth", TREE_DEPTH),
+            ("oracle_errors", None),
+            ("at_least", 1),
+        )
         for name, default in numbers:
             if getattr(self, name) != default:
                 words += [_option(name), f"{getattr(self, name):g}"]

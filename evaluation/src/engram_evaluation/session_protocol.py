@@ -25,7 +25,7 @@ from engram_evaluation.retrieval_metrics import (
     score,
     supporting_recall,
 )
-from engram_evaluation.run_options import PARTS, PlannerName, StopName
+from engram_evaluation.run_options import PARTS, Options, PlannerName, StopName
 from engram.providers.llm import Usage
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import as_asked
@@ -131,7 +131,11 @@ def sessions(run: Run) -> list[Phase]:
     )
     phases = [_phase(run, QUERY, questions, {}, lambda question: _ask_once(run, question, SHOWN))]
     for arm in compared:
-        parameters = asdict(arm) | {"rounds": options.rounds, "llm_calls": options.llm_calls}
+        parameters = (
+            asdict(arm)
+            | {"rounds": options.rounds, "llm_calls": options.llm_calls}
+            | ({"rollouts": options.rollouts, "depth": options.depth} if arm.planner == "tree" else {})
+        )
         phase = _phase(run, arm.name, questions, parameters, partial(_session, run, arm))
         phases.append(phase)
         if arm.options is not None:  # beside the whole planner there is one query as wide already
@@ -224,6 +228,12 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
     return replace(_scored(question, ranking, pool, draft, values, ms), said=told)
 
 
+def _planner_options(arm: SessionArm, options: Options) -> Mapping[str, Any] | None:
+    """The options of an arm's planner: what is left out, and how far a tree goes."""
+    tree = {"rollouts": options.rollouts, "depth": options.depth} if arm.planner == "tree" else {}
+    return {**(arm.options or {}), **tree} or None
+
+
 def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     service, scope, options = run.harness.services.sessions, run.harness.scope, run.options
     llm_calls = options.llm_calls if arm.llm else 0
@@ -235,7 +245,7 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
             arm={"memory": "off", "profile": options.profile},
             stop=arm.stop,
             answer=arm.llm,
-            options=arm.options,
+            options=_planner_options(arm, options),
         ),
         budget=Budget(
             TURNS if arm.planner == "agent" else options.rounds,

@@ -29,7 +29,8 @@ def judging(application: Application, settings: Settings, addresses: Servers) ->
     built: list[Application] = []
 
     def build(llm_base_url: str | None, **changed: Any) -> JudgeService:
-        update = {"llm_base_url": llm_base_url, "judge_interval_seconds": 0.01, "llm_max_attempts": 1} | changed
+        update = {"llm_base_url": llm_base_url, "judge_interval_seconds": 0.01, "llm_max_attempts": 1}
+        update |= {"judge_exam": False} | changed
         built.append(Application(settings.model_copy(update=update), addresses))
         built[-1].models.embedder, built[-1].models.language = application.embedder, application.language
         return built[-1].judge
@@ -181,7 +182,9 @@ def test_no_connection_is_held_while_the_model_thinks(
         return keyword_handler(request)
 
     with OpenAiServer(thinking) as server:
-        app = Application(settings.model_copy(update={"llm_base_url": server.base_url}), addresses)
+        app = Application(
+            settings.model_copy(update={"llm_base_url": server.base_url, "judge_exam": False}), addresses
+        )
         assert app.judge.run(lambda: scoped(curie), once=True) == 1
         app.close()
     assert held == [0]
@@ -215,6 +218,52 @@ def test_a_failing_episode_does_not_hold_up_the_others(
         finally:
             service.stop()
             thread.join()
+
+
+def test_once_goes_on_behind_an_episode_that_fails(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped
+) -> None:
+    """Each run is a new process as far as the judge knows: what failed is read from the database."""
+    refused, fine = ask(http, curie, QUESTION, OTHER)
+
+    def filtering(request: dict[str, Any]) -> str | Reply:
+        if QUESTION in request["messages"][1]["content"]:
+            return Reply("The prompt was filtered.", status=400)
+        return keyword_handler(request)
+
+    with OpenAiServer(filtering) as server:
+        with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be.*The prompt was filtered"):
+            judging(server.base_url).run(lambda: scoped(curie), once=True)
+        assert [event["query_id"] for event in events(http, curie)] == [fine]
+        (later,) = ask(http, curie, OTHER)
+        before = len(server.requests)
+        with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be"):
+            judging(server.base_url).run(lambda: scoped(curie), once=True)
+        asked_for = [request.json["messages"][1]["content"] for request in server.requests[before:]]
+        assert [QUESTION in text for text in asked_for] == [False, True]  # what failed before comes last
+        with pytest.raises(LlmError, match=r"^0 episodes judged; 1 could not be"):
+            judging(server.base_url).run(lambda: scoped(curie), once=True)
+        before = len(server.requests)
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0  # refused often enough
+        assert len(server.requests) == before
+    assert {event["query_id"] for event in events(http, curie)} == {fine, later}
+    with OpenAiServer(keyword_handler) as server:
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0
+    assert refused not in {event["query_id"] for event in events(http, curie)}
+
+
+def test_an_endpoint_that_is_away_costs_no_episode_its_tries(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped
+) -> None:
+    asked = ask(http, curie, *[f"{QUESTION} {number}" for number in range(5)])
+    with OpenAiServer(lambda _: Reply("overloaded", status=503)) as server:
+        for run in range(1, 5):
+            with pytest.raises(LlmError, match=r"^0 episodes judged; 3 could not be.*overloaded"):
+                judging(server.base_url).run(lambda: scoped(curie), once=True)
+            assert len(server.requests) == 3 * run  # three in a row, and the rest waits for another run
+    with OpenAiServer(keyword_handler) as server:
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 5
+    assert {event["query_id"] for event in events(http, curie)} == set(asked)
 
 
 def wait_for(reached: Callable[[], bool]) -> None:

@@ -204,6 +204,38 @@ def test_budgets_of_the_model_hold(asking: Asking, budget: dict[str, int], reaso
     assert "noted-by-rules" in {warning["type"] for warning in session.stored.warnings}
 
 
+@pytest.mark.parametrize("planner", ["pool", "socratic", "tree", "agent"])
+def test_a_hanging_endpoint_leaves_time_for_what_rules_find(modelled: Modelled, curie: str, planner: str) -> None:
+    services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0), llm_max_attempts=3)
+    scope = services.access.scope(curie)
+    new = NewSession(
+        question=CHAIN,
+        planner=planner,
+        asked=SessionRequest(top_k=3, threshold=1.0, answer=True),
+        budget=Budget(seconds=1.0),
+    )
+    session = services.sessions.wait(scope, services.sessions.start(scope, new))
+    assert session.stored.status == "stopped"
+    assert session.passages
+    details = [warning["detail"] for warning in session.stored.warnings]
+    assert any(re.search(r"did not answer within 0\.\d+ s \(1 try\)", detail) for detail in details), details
+    assert session.stored.cost["seconds"] < 30.0  # the timeout of a single try
+
+
+def test_a_session_whose_time_is_spent_before_its_first_query_still_makes_it(
+    modelled: Modelled, curie: str
+) -> None:
+    services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0))
+    scope = services.access.scope(curie)
+    new = NewSession(
+        question=CHAIN, planner="socratic", asked=SessionRequest(top_k=3), budget=Budget(seconds=0.001)
+    )
+    session = services.sessions.wait(scope, services.sessions.start(scope, new))
+    assert session.stored.stop_reason == "seconds"
+    assert session.passages
+    assert session.stored.warnings
+
+
 def test_no_calls_leave_it_to_the_rules(asking: Asking) -> None:
     session = asking(Model(), "socratic", Budget(llm_calls=0))
     assert ([one.action for one in session.rounds], session.stored.cost["llm_calls"]) == (RULES, 0)

@@ -176,10 +176,19 @@ def test_an_endpoint_that_always_fails_ends_the_session_without_an_answer(
     assert shown.stored.status == "stopped"
     assert shown.stored.stop_reason == "no_gap"
     assert shown.stored.conclusion is None
-    # What the question itself found is there, sifted by the rules.
-    assert shown.passages
-    assert shown.evidence
-    assert len(shown.stored.warnings) > 1
+    # Rules do the rounds, as they do for other planners.
+    assert [one.action for one in shown.rounds][:2] == ["ask", "fill"]
+    assert {one.text for one in shown.evidence} >= {FILM, MAKER}
+    assert {warning["type"] for warning in shown.stored.warnings} >= {"sifted-by-rules", "planned-by-rules"}
+
+
+def test_a_tree_goes_on_once_the_endpoint_is_back(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
+    began = endpoint.calls
+    endpoint.fails = lambda number, system: number - began <= 4
+    shown = run(rollouts=6, together=2)
+    assert {"ask", "fill", "rollouts"} >= {one.action for one in shown.rounds}
+    assert shown.stored.conclusion is not None
+    assert shown.stored.conclusion["text"] == "Ida Ferrero"
 
 
 def test_an_answer_that_nobody_could_rate_stands(run: Callable[..., SessionView], endpoint: Endpoint) -> None:
@@ -231,6 +240,40 @@ def test_several_answers_can_be_settled_by_the_model(run: Callable[..., SessionV
     assert shown.stored.conclusion["text"] == "Ida Ferrero"
     # All candidates said the same, so there was nothing to settle.
     assert not any("candidate" in system for system in asked)
+
+
+def voted(*said: tuple[str, float]) -> tree_search.Tree[BranchState]:
+    """A tree with these conclusions and their ratings."""
+    limits = SearchLimits(depth=2, width=5, rollouts=9)
+    tree = tree_search.plant(BranchState(), tuple("abcde"[: len(said)]), limits)
+    for answer, rating in said:
+        begun = tree_search.claim(tree, limits, 0)
+        assert begun is not None
+        tree, claimed = begun
+        thought = BranchState(CONCLUDE, MOTHER, answer, (1,), rating=rating)
+        tree = settle(tree, claimed, Rollout((TreeStep(claimed.action, thought),), rating), limits)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("said", "winner"),
+    [
+        # Two ways to write one name are one answer, and its best rated wording is given.
+        ([("Czerny", 0.4), ("Ludwig van Beethoven", 0.6), ("Carl Czerny", 0.5)], "Carl Czerny"),
+        ([("Carl Czerny", 0.5), ("Ludwig van Beethoven", 0.6), ("Czerny", 0.4)], "Carl Czerny"),
+        ([("the Tagus", 0.4), ("Douro", 0.6), ("Tagus", 0.4)], "the Tagus"),
+        ([("C. Czerny", 0.4), ("Ludwig van Beethoven", 0.6), ("Carl Czerny", 0.5)], "Carl Czerny"),
+        # "Bach" may be either of two, so it votes for neither against the other.
+        ([("Bach", 0.6), ("Johann Bach", 0.5), ("Carl Bach", 0.5)], "Bach"),
+        # A longer answer that says something else is another answer.
+        ([("1809", 0.4), ("1810", 0.6), ("between 1809 and 1815", 0.3)], "1810"),
+        ([("Paris", 0.4), ("Lyon", 0.6), ("not Paris", 0.5)], "Lyon"),
+    ],
+)
+def test_ways_to_write_one_name_are_one_answer(said: list[tuple[str, float]], winner: str) -> None:
+    chosen = vote(voted(*said))
+    assert chosen is not None
+    assert chosen.answer == winner
 
 
 def test_the_vote_goes_by_ratings_and_not_by_wording() -> None:

@@ -65,7 +65,8 @@ class JobOut(BaseModel):
     waiting: int
     error: str | None = Field(description="The last failure; a job still queued or running is tried again.")
     result: dict[str, Any] | None = Field(
-        description="Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is."
+        description="Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. "
+        "Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find."
     )
     cancel_requested_at: datetime | None = Field(
         description="When its end was asked for; a job still running ends as soon as what is in hand is whole."

@@ -1,9 +1,21 @@
 """A language model as the agent that keeps a graph of facts: what it does next."""
 
-from engram.core.knowledge.agent_turns import AgentObservation, AgentTurn, FormatError, read_turn
+from engram.core.knowledge.agent_turns import THOUGHT, AgentObservation, AgentTurn, FormatError, read_turn
 from engram.providers.llm import agent_prompts
 from engram.providers.llm.llm_client import Llm
+from engram.providers.llm.prompts import Message
 from engram.providers.llm.replies import UnusableReplyError
+
+_OPENING = f"<{THOUGHT}>"
+
+
+def raw_turn(llm: Llm, messages: list[Message]) -> str:
+    """The text that the model replies with, without what surrounds its turn; it may be no turn at all.
+
+    Raises:
+        LlmError: the endpoint failed.
+    """
+    return llm.ask("agent", messages, _without_surroundings, form=agent_prompts.FORM)
 
 
 def next_turn(llm: Llm, observation: AgentObservation, *, insert_only: bool = False) -> AgentTurn:
@@ -15,9 +27,19 @@ def next_turn(llm: Llm, observation: AgentObservation, *, insert_only: bool = Fa
 
     def read(reply: str) -> AgentTurn:
         try:
-            return read_turn(reply, observation.offered)
+            return read_turn(_without_surroundings(reply), observation.offered)
         except FormatError as error:
             raise UnusableReplyError(str(error)) from error
 
     messages = agent_prompts.messages(observation, insert_only=insert_only)
-    return llm.ask("agent", messages, read, agent_prompts.FORM)
+    return llm.ask("agent", messages, read, form=agent_prompts.FORM)
+
+
+def _without_surroundings(reply: str) -> str:
+    """Cut a reply to its last thought and what follows, without what comes before and behind the last tag.
+
+    A trained policy is rewarded for a turn and nothing beside it, so the environment reads strictly. A served model
+    may think aloud first, in the same tags as its turn, or put the turn into a fence.
+    """
+    begin = max(reply.rfind(_OPENING), 0)
+    return reply[begin : reply.rfind(">") + 1] or reply

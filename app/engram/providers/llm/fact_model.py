@@ -6,6 +6,7 @@ import structlog
 
 from engram.context.errors import LlmError
 from engram.core.knowledge.triples import Kind, Triple
+from engram.core.planning.curation import words
 from engram.core.text.temporal import find_time_expressions
 from engram.providers.language import SentenceAnalysis, extract_facts
 from engram.providers.llm.fact_replies import Relation
@@ -41,7 +42,8 @@ def facts_by_model(
 ) -> list[Triple]:
     """Extract facts by the model alone, in two requests: for the names, then for the facts about them.
 
-    Names are those that the model lists, and the title; a fact has both of its ends among them.
+    Names are those that the model lists and the text has, and the title; a fact has both of its ends among them. It
+    counts if its sentence names one of them, and the text up to there the other.
 
     Args:
         llm: the endpoint.
@@ -54,10 +56,11 @@ def facts_by_model(
     """
     entities = llm.extract_entities(title, [sentence.text for sentence in sentences])
     relations = llm.extract_relations(title, [(at, one.text) for at, one in enumerate(sentences)], entities)
+    texts = [sentence.text for sentence in sentences]
     triples = [
-        triple_of(relation, sentences[relation.sentence].text, first + relation.sentence)
+        triple_of(relation, texts[relation.sentence], first + relation.sentence)
         for relation in relations
-        if relation.sentence is not None
+        if relation.sentence is not None and _is_borne(relation, title, texts, relation.sentence)
     ]
     return sorted(triples, key=lambda triple: triple.sentence)
 
@@ -80,6 +83,13 @@ def triple_of(relation: Relation, sentence: str, ordinal: int) -> Triple:
     kind = _kind(relation.object)
     days = (None, None) if kind == "date" else _days(sentence, relation.object)
     return Triple(relation.subject, relation.relation, relation.object, ordinal, kind, *days, CONFIDENCE)
+
+
+def _is_borne(relation: Relation, title: str | None, texts: Sequence[str], place: int) -> bool:
+    """Tell whether a sentence names one end of a relation, and the text up to it the other: "she" may be either."""
+    here, so_far = set(words(texts[place])), set(words(" ".join([title or "", *texts[: place + 1]])))
+    ends = [set(words(relation.subject)), set(words(relation.object))]
+    return any(end <= here for end in ends) and all(end <= so_far for end in ends)
 
 
 def _kind(thing: str) -> Kind:

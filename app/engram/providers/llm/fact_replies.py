@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
-from engram.providers.llm.replies import Line, Reply, UnusableReplyError, distinct, read
+from engram.core.planning.curation import words
+from engram.providers.llm.replies import Line, Number, Reply, UnusableReplyError, distinct, read
 
 MOST_ENTITIES = 200
 """Names of one text; what a list has beyond them is left out."""
@@ -36,32 +37,48 @@ class Maintenance:
     add: tuple[Relation, ...]
 
 
-class _EntitiesReply(Reply):
+class EntitiesReply(Reply):
+    """Names in a text; also a bare list of them (GRAM, Fig. 6)."""
+
+    grounded: ClassVar[bool] = True
+    bare_list: ClassVar[str | None] = "entities"
     entities: list[_Name]
 
 
 class _Added(Reply):
     subject: _Name
-    relation: _Relation
+    relation: _Relation = Field(validation_alias=AliasChoices("relation", "predicate"))
     object: _Name
 
 
 class _ExtractedFact(_Added):
-    sentence: int
+    sentence: Number
 
 
-class _RelationsReply(Reply):
+class RelationsReply(Reply):
+    """Facts of a text; also a bare list of them (GRAM, Fig. 6)."""
+
+    grounded: ClassVar[bool] = True
+    bare_list: ClassVar[str | None] = "facts"
     facts: list[_ExtractedFact]
 
 
-class _MaintenanceReply(Reply):
-    remove: list[int]
+class MaintenanceReply(Reply):
+    """Numbers of facts to remove, and facts to add."""
+
+    grounded: ClassVar[bool] = True
+    remove: list[Number]
     add: list[_Added]
 
 
-def read_entities(text: str) -> list[str]:
-    """The names, each once, whatever its case; maybe none."""
-    return distinct(read(_EntitiesReply, text).entities)[:MOST_ENTITIES]
+def read_entities(text: str, source: str) -> list[str]:
+    """The names that stand in the ``source``, each once, whatever its case; maybe none.
+
+    A weak model lists the prompt's examples too.
+    """
+    source_words = set(words(source))
+    names = distinct(read(EntitiesReply, text).entities)
+    return [name for name in names if set(words(name)) <= source_words][:MOST_ENTITIES]
 
 
 def read_relations(text: str, entities: Sequence[str], ids: Sequence[int]) -> list[Relation]:
@@ -72,7 +89,7 @@ def read_relations(text: str, entities: Sequence[str], ids: Sequence[int]) -> li
     """
     known = {entity.casefold(): entity for entity in entities}
     facts: dict[Relation, None] = {}
-    for fact in read(_RelationsReply, text).facts[:MOST_RELATIONS]:
+    for fact in read(RelationsReply, text).facts[:MOST_RELATIONS]:
         for part, name in (("subject", fact.subject), ("object", fact.object)):
             if name.casefold() not in known:
                 raise UnusableReplyError(f"facts: a {part} is not in the list of names")
@@ -86,23 +103,43 @@ def read_relations(text: str, entities: Sequence[str], ids: Sequence[int]) -> li
     return list(facts)
 
 
-def read_maintenance(text: str, known: int) -> Maintenance:
+def read_maintenance(text: str, facts: Sequence[tuple[str, str, str]], correction: str) -> Maintenance:
     """Parse the facts to remove, as positions from 0, and the facts to add.
+
+    A fact is removed only if the correction names one of its ends. A fact is added only if the correction names one
+    end, and the correction or a fact the other.
 
     Raises:
         UnusableReplyError: a number stands for no fact.
     """
-    reply = read(_MaintenanceReply, text)
-    unknown = [number for number in reply.remove if not 1 <= number <= known]
+    reply = read(MaintenanceReply, text)
+    unknown = [number for number in reply.remove if not 1 <= number <= len(facts)]
     if unknown:
-        raise UnusableReplyError(f"remove: {unknown[0]} is not the number of a fact, they run from 1 to {known}")
+        raise UnusableReplyError(
+            f"remove: {unknown[0]} is not the number of a fact, they run from 1 to {len(facts)}"
+        )
+    correction_words = set(words(correction))
+    known = correction_words.union(*(words(f"{subject} {thing}") for subject, _, thing in facts))
     added = [
-        Relation(fact.subject, _predicate(fact.relation), fact.object, None) for fact in reply.add[:MOST_RELATIONS]
+        Relation(fact.subject, _predicate(fact.relation), fact.object, None)
+        for fact in reply.add[:MOST_RELATIONS]
+        if _names_one(fact.subject, fact.object, correction_words)
+        and {*words(fact.subject), *words(fact.object)} <= known
+    ]
+    removed = [
+        number - 1
+        for number in dict.fromkeys(reply.remove)
+        if _names_one(facts[number - 1][0], facts[number - 1][2], correction_words)
     ]
     return Maintenance(
-        tuple(number - 1 for number in dict.fromkeys(reply.remove)),
+        tuple(removed),
         tuple(dict.fromkeys(fact for fact in added if fact.subject.casefold() != fact.object.casefold())),
     )
+
+
+def _names_one(subject: str, thing: str, text_words: set[str]) -> bool:
+    """Tell whether a text has all words of one end of a fact."""
+    return any(set(words(end)) <= text_words for end in (subject, thing))
 
 
 def _predicate(relation: str) -> str:
@@ -111,7 +148,7 @@ def _predicate(relation: str) -> str:
     Raises:
         UnusableReplyError: it is a sentence rather than a relation.
     """
-    words = relation.casefold().replace("_", " ").split()
-    if not 0 < len(words) <= MAX_RELATION_WORDS:
-        raise UnusableReplyError(f"relation: {len(words)} words; at most {MAX_RELATION_WORDS} are a relation")
-    return " ".join(words)
+    parts = relation.casefold().replace("_", " ").split()
+    if not 0 < len(parts) <= MAX_RELATION_WORDS:
+        raise UnusableReplyError(f"relation: {len(parts)} words; at most {MAX_RELATION_WORDS} are a relation")
+    return " ".join(parts)

@@ -5,23 +5,32 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from math import inf
 from typing import Any, Protocol, Self, TypeVar
 
 import httpx
 import structlog
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from engram.context.errors import ConfigurationError, LlmError
+from engram.context import deadline
+from engram.context.errors import ConfigurationError, LlmError, LlmRefusalError
 from engram.core.passage_keys.expansion import WordedMethod
 from engram.providers.llm import fact_replies, prompts, replies, token_meter
 from engram.providers.llm.fact_replies import Maintenance, Relation
-from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, UnusableReplyError, Usage
+from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, Reply, UnusableReplyError, Usage
+from engram.providers.llm.reply_json import texts_in, without_thoughts
+from engram.providers.llm.response_format import EndpointOptions
 from engram.telemetry import metrics, stages
 
 MAX_RESPONSE_BYTES = 2**20
 """Longest response body that is read, in bytes; the replies asked for are some hundred bytes long."""
 
-_OPTIONS: Mapping[str, Any] = {"temperature": 0, "response_format": {"type": "json_object"}}
+CALL_SHARE = 0.8
+"""Share of the remaining time that one call may take. The rest is for what is done without the model."""
+
+_REFUSING = frozenset({400, 413, 422, 451})
+"""Statuses by which an endpoint refuses these messages and not every request."""
 
 _log = structlog.get_logger(__name__)
 _ReadT = TypeVar("_ReadT")
@@ -46,6 +55,10 @@ class CallMeter(Protocol):
         """Count what a call took."""
         ...
 
+    def seconds_left(self) -> float:
+        """Return the time that is left for calls and all else, in seconds; infinite if nothing bounds it."""
+        ...
+
 
 class Llm:
     """A language model behind ``POST {base_url}/chat/completions``; safe to share between threads.
@@ -58,7 +71,8 @@ class Llm:
     by sending blanks. Tries that may succeed later (no connection, a timeout, 429, 5xx) are repeated up to
     ``max_attempts`` in all, after a random wait of at most ``backoff_seconds``, doubled each time, or as long
     as ``Retry-After`` says. No wait exceeds ``max_wait_seconds``: told to wait longer, the client gives up at
-    once, since trying sooner would only fail again.
+    once, since trying sooner would only fail again. A request's deadline and a meter's time bound a call with all
+    its tries and waits: it takes at most ``CALL_SHARE`` of what is left.
     """
 
     def __init__(
@@ -94,7 +108,7 @@ class Llm:
         )
         self._lock = threading.Lock()
         self._usage = Usage()
-        self._refused: frozenset[str] = frozenset()
+        self._options = EndpointOptions()
         self._meter: CallMeter | None = None
         self._whole = self
 
@@ -118,6 +132,11 @@ class Llm:
         return metered
 
     @property
+    def model(self) -> str:
+        """Name of the model, as the endpoint knows it."""
+        return self._model
+
+    @property
     def usage(self) -> Usage:
         """Snapshot of this client's usage, metered calls included."""
         return self._whole._usage
@@ -131,14 +150,24 @@ class Llm:
         """Name the time that ``text`` is limited to, as a short phrase, or None if it is not."""
         if not text.strip():
             return None
-        return self.ask("time", prompts.time_constraint(text), replies.read_time_constraint)
+        return self.ask(
+            "time",
+            prompts.time_constraint(text),
+            lambda reply: replies.read_time_constraint(reply, text),
+            replies.TimeReply,
+        )
 
     def is_sufficient(self, question: str, sentences: Sequence[str]) -> bool:
         """Tell whether the sentences alone answer the question."""
         if not sentences:
             return False
         evidence = prompts.number_sentences(enumerate(sentences))
-        return self.ask("sufficiency", prompts.sufficiency(question, evidence), replies.read_sufficiency)
+        return self.ask(
+            "sufficiency",
+            prompts.sufficiency(question, evidence),
+            replies.read_sufficiency,
+            replies.SufficiencyReply,
+        )
 
     def judge_support(
         self,
@@ -155,6 +184,7 @@ class Llm:
             "judge",
             prompts.support(question, evidence, answer),
             lambda reply: replies.read_judgement(reply, evidence.ids),
+            replies.SupportReply,
         )
 
     def answer(self, question: str, sentences: Sequence[tuple[int, str]]) -> DraftAnswer:
@@ -166,11 +196,13 @@ class Llm:
             "answer",
             prompts.draft_answer(question, evidence),
             lambda reply: replies.read_draft_answer(reply, evidence.ids),
+            replies.AnswerReply,
         )
 
     def restate_question(self, question: str, earlier: Sequence[tuple[str, str]]) -> str:
         """The question so that it can be understood without what was said before it, as (role, text)."""
-        return self.ask("restate", prompts.restatement(question, earlier), replies.read_question)
+        messages = prompts.restatement(question, earlier)
+        return self.ask("restate", messages, replies.read_question, replies.QuestionReply)
 
     def grade(self, question: str, accepted: Sequence[str], answer: str) -> Grade:
         """Tell whether an answer is right, by those that are accepted; an empty one is wrong."""
@@ -178,12 +210,16 @@ class Llm:
             raise ValueError("there is no accepted answer")
         if not answer.strip():
             return Grade(strict=False, lenient=False)
-        return self.ask("grade", prompts.grade(question, accepted, answer), replies.read_grade)
+        messages = prompts.grade(question, accepted, answer)
+        return self.ask("grade", messages, replies.read_grade, replies.GradeReply)
 
     def expand(self, method: WordedMethod, question: str) -> list[str]:
         """Texts that widen the question, one or several by the method."""
         return self.ask(
-            "expand", prompts.expansion(method, question), lambda reply: replies.read_expansion(method, reply)
+            "expand",
+            prompts.expansion(method, question),
+            lambda reply: replies.read_expansion(method, reply),
+            replies.EXPANSION_REPLIES[method],
         )
 
     def refine_question(self, question: str, draft: str, passages: Sequence[str]) -> str:
@@ -193,14 +229,22 @@ class Llm:
         # Long passages are cut, so that each has its place; the rest of a line is its number.
         room = prompts.MAX_EVIDENCE_CHARACTERS // len(passages) - len(f"[{len(passages)}] \n")
         evidence = prompts.number_sentences(enumerate(passage[:room] for passage in passages))
-        return self.ask("refine", prompts.refinement(question, draft, evidence), replies.read_question)
+        messages = prompts.refinement(question, draft, evidence)
+        return self.ask("refine", messages, replies.read_question, replies.QuestionReply)
 
     def extract_entities(self, title: str | None, sentences: Sequence[str]) -> list[str]:
         """The names that a text says something of, its title first if it has one; each once."""
         if not sentences:
             return []
         evidence = prompts.number_sentences(enumerate(sentences))
-        found = self.ask("entities", prompts.entities(title, evidence), fact_replies.read_entities)
+        messages = prompts.entities(title, evidence)
+        source = " ".join([title or "", *sentences])
+        found = self.ask(
+            "entities",
+            messages,
+            lambda reply: fact_replies.read_entities(reply, source),
+            fact_replies.EntitiesReply,
+        )
         return replies.distinct([*([title.strip()] if title else []), *found])
 
     def extract_relations(
@@ -214,6 +258,7 @@ class Llm:
             "relations",
             prompts.relations(title, evidence, entities),
             lambda reply: fact_replies.read_relations(reply, entities, evidence.ids),
+            fact_replies.RelationsReply,
         )
 
     def maintain_facts(self, facts: Sequence[tuple[str, str, str]], correction: str) -> Maintenance:
@@ -225,7 +270,8 @@ class Llm:
         return self.ask(
             "maintenance",
             prompts.maintenance(evidence, correction),
-            lambda reply: fact_replies.read_maintenance(reply, len(evidence.ids)),
+            lambda reply: fact_replies.read_maintenance(reply, facts[: len(evidence.ids)], correction),
+            fact_replies.MaintenanceReply,
         )
 
     def ask(
@@ -233,43 +279,50 @@ class Llm:
         use: str,
         messages: list[prompts.Message],
         read: Callable[[str], _ReadT],
+        schema: type[Reply] | None = None,
         form: str = prompts.JSON_FORM,
     ) -> _ReadT:
         """Return what ``read`` makes of the reply, asking once more, with the reason, if it rejects the first.
 
-        ``form`` names what the messages ask for; of an endpoint that can, JSON is demanded where it is that.
+        Args:
+            use: what the model is used for; names metrics and the schema.
+            messages: the conversation.
+            read: raises :class:`UnusableReplyError` for what it rejects.
+            schema: of the reply, demanded from endpoints that can; None where the reply is not JSON.
+            form: what the messages ask for, in words.
+
+        Raises:
+            LlmRefusalError: the endpoint refused these messages, or the model twice replied with something else.
+            LlmError: the endpoint failed.
         """
         with stages.asking(use):
-            return self._read(messages, read, form)
+            reply = self._complete(use, messages, schema)
+            try:
+                return _read(read, reply, messages, schema)
+            except UnusableReplyError as error:
+                again = prompts.ask_again(messages, reply, str(error), form)
+            try:
+                return _read(read, self._complete(use, again, schema), messages, schema)
+            except UnusableReplyError as error:
+                raise LlmRefusalError(f"The LLM twice replied with something unusable ({error}).") from error
 
-    def _read(self, messages: list[prompts.Message], read: Callable[[str], _ReadT], form: str) -> _ReadT:
-        free = frozenset() if form == prompts.JSON_FORM else frozenset({"response_format"})
-        reply = self._complete(messages, free)
-        try:
-            return read(reply)
-        except UnusableReplyError as error:
-            again = prompts.ask_again(messages, reply, str(error), form)
-        try:
-            return read(self._complete(again, free))
-        except UnusableReplyError as error:
-            raise LlmError(f"The LLM twice replied with something unusable ({error}).") from error
-
-    def _complete(self, messages: list[prompts.Message], without: frozenset[str] = frozenset()) -> str:
+    def _complete(self, use: str, messages: list[prompts.Message], schema: type[Reply] | None) -> str:
         """Return the model's text, leaving out options that the endpoint refuses, then and from then on."""
         token_meter.check()
         if self._meter is not None:
             self._meter.check()
+        ends = time.monotonic() + self._seconds_left() * CALL_SHARE
         while True:
-            sent = {name: value for name, value in _OPTIONS.items() if name not in self._refused | without}
-            status, body = self._send({"model": self._model, "messages": messages, **sent})
+            sent = self._options.options(use, schema)
+            status, body = self._send({"model": self._model, "messages": messages, **sent}, ends)
             refused = replies.refused_options(sent, status, body)
             if not refused:
                 break
             _log.info("llm_options_refused", model=self._model, options=sorted(refused))
-            with self._lock:
-                self._refused |= refused
+            self._options.refuse(sent, refused)
         if not 200 <= status < 300:
-            raise LlmError(f"{replies.describe_failure(status, body, self._api_key)}.")
+            failure = LlmRefusalError if status in _REFUSING else LlmError
+            raise failure(f"{replies.describe_failure(status, body, self._api_key)}.")
         try:
             text, usage = replies.read_completion(body)
         except UnusableReplyError as error:
@@ -282,34 +335,49 @@ class Llm:
         token_meter.add(usage.prompt_tokens + usage.completion_tokens)
         return text
 
-    def _send(self, request: Mapping[str, Any]) -> tuple[int, bytes]:
+    def _seconds_left(self) -> float:
+        """Return the time that the request and the meter leave, in seconds, at least 0."""
+        ends = deadline.end()
+        left = inf if ends is None else ends - time.monotonic()
+        return max(0.0, left if self._meter is None else min(left, self._meter.seconds_left()))
+
+    def _send(self, request: Mapping[str, Any], ends: float) -> tuple[int, bytes]:
+        """Try until there is a response that another try would not better, or ``ends`` (monotonic seconds)."""
+        attempts = stop_after_attempt(self._max_attempts)
         retrying = Retrying(
-            stop=stop_after_attempt(self._max_attempts),
+            stop=lambda state: attempts(state) or time.monotonic() + state.upcoming_sleep >= ends,
             wait=self._wait_seconds,
             retry=retry_if_exception(self._may_retry),
             before_sleep=self._log_retry,
             reraise=True,
         )
         try:
-            return retrying(self._try_once, json.dumps(request).encode("ascii"))
+            return retrying(self._try_once, json.dumps(request).encode("ascii"), ends)
         except _TransientError as error:
-            attempts = retrying.statistics["attempt_number"]
-            raise LlmError(f"{error} ({attempts} {'try' if attempts == 1 else 'tries'}).") from error
+            tries = retrying.statistics["attempt_number"]
+            raise LlmError(f"{error} ({tries} {'try' if tries == 1 else 'tries'}).") from error
 
-    def _try_once(self, content: bytes) -> tuple[int, bytes]:
+    def _try_once(self, content: bytes, ends: float) -> tuple[int, bytes]:
         # httpx bounds the wait for each piece; an endpoint that sends blanks while it thinks never hits that.
-        deadline = time.monotonic() + self._timeout_seconds
+        began = time.monotonic()
+        seconds = min(self._timeout_seconds, ends - began)
+        if seconds <= 0.0:
+            raise LlmError("There is no time left for a call of the LLM endpoint.")
         body = bytearray()
+        address = f"{self._base_url}/chat/completions"
         try:
-            with self._client.stream("POST", f"{self._base_url}/chat/completions", content=content) as received:
+            with self._client.stream("POST", address, content=content, timeout=seconds) as received:
+                # The transport reads this when the body begins: a body that stalls has what the headers left.
+                left = max(began + seconds - time.monotonic(), 0.001)
+                received.request.extensions["timeout"]["read"] = left
                 for piece in received.iter_bytes():
                     body += piece
                     if len(body) > MAX_RESPONSE_BYTES:
                         raise LlmError(f"The LLM endpoint's response exceeds {MAX_RESPONSE_BYTES} bytes.")
-                    if time.monotonic() > deadline:
+                    if time.monotonic() > began + seconds:
                         raise httpx.ReadTimeout("no complete response in time", request=received.request)
         except httpx.TimeoutException as error:
-            raise _TransientError(f"The LLM endpoint did not answer within {self._timeout_seconds:g} s") from error
+            raise _TransientError(f"The LLM endpoint did not answer within {seconds:.3g} s") from error
         except httpx.TransportError as error:
             raise _TransientError(f"The LLM endpoint could not be reached: {type(error).__name__}") from error
         except httpx.HTTPError as error:
@@ -333,6 +401,23 @@ class Llm:
     def _log_retry(self, state: RetryCallState) -> None:
         reason = str(state.outcome.exception()) if state.outcome else ""
         _log.warning("llm_retry", model=self._model, attempt=state.attempt_number, reason=reason)
+
+
+def _read(
+    read: Callable[[str], _ReadT], reply: str, messages: list[prompts.Message], schema: type[Reply] | None
+) -> _ReadT:
+    """Read a reply, and refuse one that copies what the prompt has for an example, as small models do."""
+    came = read(reply)
+    if schema is not None and not schema.grounded:
+        copied = texts_in(without_thoughts(reply)) & _example_texts(messages[0]["content"])
+        if copied:
+            raise UnusableReplyError(f"it copies the form's own words, {min(copied)!r}")
+    return came
+
+
+@lru_cache(maxsize=64)
+def _example_texts(system: str) -> frozenset[str]:
+    return texts_in(system)
 
 
 def _checked_base_url(base_url: str) -> str:

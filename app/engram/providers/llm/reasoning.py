@@ -26,6 +26,7 @@ def consolidate(llm: Llm, question: str, notes: Sequence[str], sentences: Senten
         "consolidate",
         _worded(tree_prompts.CONSOLIDATE, parts),
         lambda reply: tree_replies.read_finding(reply, evidence.ids),
+        tree_replies.FindingReply,
     )
 
 
@@ -36,14 +37,18 @@ def refine(llm: Llm, question: str, answer: str, sentences: Sentences) -> Refine
     evidence = number_sentences(sentences)
     parts = {"evidence": evidence.block, "proposed_answer": cut(answer), "question": cut(question)}
     return llm.ask(
-        "refine", _worded(tree_prompts.REFINE, parts), lambda reply: tree_replies.read_refined(reply, evidence.ids)
+        "refine_answer",
+        _worded(tree_prompts.REFINE, parts),
+        lambda reply: tree_replies.read_refined(reply, evidence.ids),
+        tree_replies.RefinedReply,
     )
 
 
 def redirect(llm: Llm, question: str, notes: Sequence[str]) -> str:
     """Ask the same question in other words."""
     parts = {"notes": lines(notes), "question": cut(question)}
-    return llm.ask("redirect", _worded(tree_prompts.REDIRECT, parts), tree_replies.read_reworded)
+    messages = _worded(tree_prompts.REDIRECT, parts)
+    return llm.ask("redirect", messages, tree_replies.read_reworded, tree_replies.RewordedReply)
 
 
 def rate(llm: Llm, question: str, answer: str, steps: Sequence[str], sentences: Sentences) -> float:
@@ -54,7 +59,8 @@ def rate(llm: Llm, question: str, answer: str, steps: Sequence[str], sentences: 
         "proposed_answer": cut(answer),
         "question": cut(question),
     }
-    return llm.ask("rate", _worded(tree_prompts.RATE, parts), tree_replies.read_rating)
+    messages = _worded(tree_prompts.RATE, parts)
+    return llm.ask("rate", messages, tree_replies.read_rating, tree_replies.RatingReply)
 
 
 def synthesise(llm: Llm, question: str, candidates: Sequence[str], sentences: Sentences) -> DraftAnswer:
@@ -65,6 +71,7 @@ def synthesise(llm: Llm, question: str, candidates: Sequence[str], sentences: Se
         "synthesise",
         _worded(tree_prompts.SYNTHESISE, parts),
         lambda reply: replies.read_draft_answer(reply, evidence.ids),
+        replies.AnswerReply,
     )
 
 
@@ -79,7 +86,8 @@ def grade_step(
         "step_answer": cut(answer),
         "question": cut(question),
     }
-    return llm.ask("grade_step", _worded(tree_prompts.GRADE_STEP, parts), tree_replies.read_step_grades)
+    messages = _worded(tree_prompts.GRADE_STEP, parts)
+    return llm.ask("grade_step", messages, tree_replies.read_step_grades, tree_replies.StepGradesReply)
 
 
 def grade_outcome(
@@ -93,6 +101,7 @@ def grade_outcome(
         "grade_outcome",
         _worded(tree_prompts.GRADE_OUTCOME, parts),
         lambda reply: tree_replies.read_outcome_grades(reply, accepted=bool(accepted)),
+        tree_replies.OutcomeGradesReply,
     )
 
 

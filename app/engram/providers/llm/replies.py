@@ -1,5 +1,6 @@
 """Parsing of replies: the protocol's envelopes, and the JSON inside them."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -7,11 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from engram.core.passage_keys.expansion import WordedMethod
+from engram.providers.llm.reply_json import NoJsonError, find_object
 
 _NO_TIME = frozenset({"", "none", "null"})
 _PROBLEMS_SHOWN = 3
@@ -20,8 +22,13 @@ _MOST_PARTS, _MOST_FACETS, _MOST_TERMS = 5, 8, 20
 # How an error names the option it refuses. "temperature" is an everyday word, so only quoted it is a name.
 _REFUSALS = {
     "temperature": re.compile("""['"`]temperature['"`]"""),
-    "response_format": re.compile("response_format"),
+    "response_format": re.compile(
+        r"response_?format|json_schema|json_object|structured[ _]output|guided|grammar", re.IGNORECASE
+    ),
 }
+_YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
+_WORD = re.compile(r"\w+")
+_NUMBERED = re.compile(r"(?:sentence\s*|s|#)?\[?(\d{1,6})\]?", re.IGNORECASE)
 
 
 class UnusableReplyError(ValueError):
@@ -83,38 +90,92 @@ def _plain(text: str) -> str:
     return text.replace("\x00", "").strip()
 
 
+def _as_flag(value: Any) -> Any:
+    """Read "yes" and "no" as the truth values that they stand for."""
+    return _YES_OR_NO.get(value.strip(" .").casefold(), value) if isinstance(value, str) else value
+
+
+def _as_number(value: Any) -> Any:
+    """Read "2", "[2]", "s2" and 2.0 as the number 2."""
+    if isinstance(value, str) and (matched := _NUMBERED.fullmatch(value.strip())) is not None:
+        return int(matched[1])
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def as_amount(value: Any) -> Any:
+    """Read "0.8" as the number that it writes."""
+    if not isinstance(value, str):
+        return value
+    with suppress(ValueError):
+        return float(value)
+    return value
+
+
+def lower_case(value: Any) -> Any:
+    """Read a word of a fixed list whatever its case."""
+    return value.strip(" .").casefold() if isinstance(value, str) else value
+
+
 _Text = Annotated[str, AfterValidator(_plain)]
+Flag = Annotated[bool, BeforeValidator(_as_flag)]
+Number = Annotated[int, BeforeValidator(_as_number)]
+Amount = Annotated[float, BeforeValidator(as_amount)]
 
 
 class Reply(BaseModel):
-    """A reply as the model is asked for it."""
+    """A reply as the model is asked for it.
 
-    # Models add fields of their own ("reasoning" is even asked for); a wrong type, however, is a wrong reply.
+    Attributes:
+        reasoned: whether the prompt asks for a field "reasoning" in front, which nobody reads.
+        grounded: whether its texts are held against the text that the model was given. Other replies may not copy
+            the prompt's example.
+        bare_list: the field that a reply without any object may consist of; it holds texts or objects, never
+            numbers, since numbers in brackets stand in prose too.
+    """
+
+    # Models add fields of their own; a wrong type, however, is a wrong reply.
     model_config = ConfigDict(strict=True, extra="ignore")
+    reasoned: ClassVar[bool] = False
+    grounded: ClassVar[bool] = False
+    bare_list: ClassVar[str | None] = None
 
 
-class _TimeReply(Reply):
+class TimeReply(Reply):
+    """The time that limits a text."""
+
+    grounded: ClassVar[bool] = True
     time_constraint: Annotated[_Text, Field(max_length=200)] | None
 
 
-class _SufficiencyReply(Reply):
-    sufficient: bool
+class SufficiencyReply(Reply):
+    """A word on whether the evidence suffices."""
+
+    sufficient: Flag
 
 
-class _SupportReply(Reply):
-    supporting: list[int]
-    confidence: Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)] | None = None
+class SupportReply(Reply):
+    """Numbers of the sentences that support the answer."""
+
+    reasoned: ClassVar[bool] = True
+    supporting: list[Number] = Field(validation_alias=AliasChoices("supporting", "support_sids"))
+    confidence: Annotated[Amount, Field(ge=0.0, le=1.0, allow_inf_nan=False)] | None = None
 
 
-class _AnswerReply(Reply):
+class AnswerReply(Reply):
+    """An answer and the numbers of its sentences."""
+
+    reasoned: ClassVar[bool] = True
     answer: _Text
-    cited: list[int]
-    sufficient: bool
+    cited: list[Number]
+    sufficient: Flag
 
 
-class _GradeReply(Reply):
-    strict: bool
-    lenient: bool
+class GradeReply(Reply):
+    """Two grades of an answer."""
+
+    reasoned: ClassVar[bool] = True
+    strict: Flag
+    lenient: Flag
 
 
 Line = Annotated[str, AfterValidator(lambda text: " ".join(_plain(text).split()))]
@@ -122,15 +183,21 @@ _Term = Annotated[Line, Field(max_length=200)]
 QuestionText = Annotated[Line, Field(max_length=2_000)]
 
 
-class _PassageReply(Reply):
+class PassageReply(Reply):
+    """A passage that might answer the question."""
+
     passage: Annotated[_Text, Field(min_length=1, max_length=10_000)]
 
 
-class _QuestionReply(Reply):
+class QuestionReply(Reply):
+    """A question in new words."""
+
     question: Annotated[QuestionText, Field(min_length=1)]
 
 
-class _PartsReply(Reply):
+class PartsReply(Reply):
+    """The parts of a question."""
+
     parts: list[QuestionText]
 
 
@@ -139,21 +206,52 @@ class _Facet(Reply):
     terms: list[_Term]
 
 
-class _FacetsReply(Reply):
+class FacetsReply(Reply):
+    """The facets of a question."""
+
     facets: list[_Facet]
 
 
-class _TermsReply(Reply):
+class TermsReply(Reply):
+    """Terms beside the question's own."""
+
     terms: list[_Term]
 
 
-class _ContrastReply(Reply):
+class ContrastReply(Reply):
+    """Terms that are wanted, and terms that are not."""
+
     wanted: list[_Term]
     unwanted: list[_Term] = []
 
 
+EXPANSION_REPLIES: Mapping[WordedMethod, type[Reply]] = {
+    "hyde": PassageReply,
+    "decomposition": PartsReply,
+    "facets": FacetsReply,
+    "contrastive": ContrastReply,
+    "synonyms": TermsReply,
+    "specification": QuestionReply,
+    "rewriting": QuestionReply,
+    "step-back": QuestionReply,
+}
+"""The reply that each way to widen a question asks for."""
+
+
+class _ContentPart(BaseModel):
+    type: str = "text"
+    text: str = ""
+
+
 class _Message(BaseModel):
-    content: str | None = None
+    content: str | list[_ContentPart] | None = None
+
+    @property
+    def text(self) -> str:
+        """The reply's text; thoughts in parts of their own are left out."""
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content if part.type == "text")
+        return self.content or ""
 
 
 class _Choice(BaseModel):
@@ -178,7 +276,8 @@ class _Failure(BaseModel):
     error: _Error
 
 
-_ReplyT = TypeVar("_ReplyT", bound=BaseModel)
+_ReplyT = TypeVar("_ReplyT", bound=Reply)
+_EnvelopeT = TypeVar("_EnvelopeT", bound=BaseModel)
 
 
 def read_completion(body: bytes) -> tuple[str, Usage]:
@@ -190,7 +289,7 @@ def read_completion(body: bytes) -> tuple[str, Usage]:
         prompt_tokens=tokens.prompt_tokens or 0,
         completion_tokens=tokens.completion_tokens or 0,
     )
-    return envelope.choices[0].message.content or "", usage
+    return envelope.choices[0].message.text, usage
 
 
 def describe_failure(status: int, body: bytes, secret: str | None) -> str:
@@ -230,20 +329,33 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     return max(seconds, 0.0) if isfinite(seconds) else None
 
 
-def read_time_constraint(text: str) -> str | None:
-    """Read the time phrase, or None where the model found none, in whichever words it says so."""
-    phrase = read(_TimeReply, text).time_constraint
-    return None if phrase is None or phrase.casefold() in _NO_TIME else phrase
+def read_time_constraint(text: str, source: str) -> str | None:
+    """Read the time phrase, or None where the model found none, in whichever words it says so.
+
+    Raises:
+        UnusableReplyError: the phrase has a word that ``source`` has not; weak models copy the prompt's example.
+    """
+    phrase = read(TimeReply, text).time_constraint
+    if phrase is None or phrase.casefold() in _NO_TIME:
+        return None
+    if not _words(phrase) <= _words(source):
+        raise UnusableReplyError("time_constraint: its words are not in the text")
+    return phrase
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text, whatever their case, without articles and prepositions of two letters."""
+    return {word for word in _WORD.findall(text.casefold()) if len(word) > 2 or word.isdigit()} - {"the"}
 
 
 def read_sufficiency(text: str) -> bool:
     """Read the yes or no."""
-    return read(_SufficiencyReply, text).sufficient
+    return read(SufficiencyReply, text).sufficient
 
 
 def read_judgement(text: str, ids: Sequence[int]) -> Judgement:
     """Read the supporting sentences; ``ids[n - 1]`` is the id behind number ``n``."""
-    reply = read(_SupportReply, text)
+    reply = read(SupportReply, text)
     return Judgement(
         supporting=to_ids("supporting", reply.supporting, ids),
         confidence=reply.confidence,
@@ -253,7 +365,7 @@ def read_judgement(text: str, ids: Sequence[int]) -> Judgement:
 
 def read_draft_answer(text: str, ids: Sequence[int]) -> DraftAnswer:
     """Read the answer; one that claims to be settled and says nothing contradicts itself."""
-    reply = read(_AnswerReply, text)
+    reply = read(AnswerReply, text)
     if reply.sufficient and not reply.answer:
         raise UnusableReplyError("answer: empty although sufficient is true")
     return DraftAnswer(text=reply.answer, cited=to_ids("cited", reply.cited, ids), sufficient=reply.sufficient)
@@ -265,7 +377,7 @@ def read_grade(text: str) -> Grade:
     Raises:
         UnusableReplyError: it is said to be right strictly and wrong leniently.
     """
-    reply = read(_GradeReply, text)
+    reply = read(GradeReply, text)
     if reply.strict and not reply.lenient:
         raise UnusableReplyError("what is right strictly is right leniently")
     return Grade(strict=reply.strict, lenient=reply.lenient)
@@ -273,30 +385,30 @@ def read_grade(text: str) -> Grade:
 
 def read_question(text: str) -> str:
     """Read a question in new words, as one line."""
-    return read(_QuestionReply, text).question
+    return read(QuestionReply, text).question
 
 
 def read_expansion(method: WordedMethod, text: str) -> list[str]:
     """Read the texts that widen a question, at least one; of lists longer than asked for, the beginning."""
     match method:
         case "hyde":
-            return [read(_PassageReply, text).passage]
+            return [read(PassageReply, text).passage]
         case "decomposition":
-            parts = distinct(read(_PartsReply, text).parts)
+            parts = distinct(read(PartsReply, text).parts)
             if len(parts) < 2:
                 raise UnusableReplyError("parts: at least two different questions are needed")
             return parts[:_MOST_PARTS]
         case "facets":
-            return _facets(read(_FacetsReply, text).facets)
+            return _facets(read(FacetsReply, text).facets)
         case "contrastive":
-            reply = read(_ContrastReply, text)
+            reply = read(ContrastReply, text)
             unwanted = {term.casefold() for term in reply.unwanted}
             wanted = [term for term in distinct(reply.wanted) if term.casefold() not in unwanted]
             if not wanted:
                 raise UnusableReplyError("wanted: at least one term is needed that is not unwanted")
             return [", ".join(wanted[:_MOST_TERMS])]
         case "synonyms":
-            terms = distinct(read(_TermsReply, text).terms)
+            terms = distinct(read(TermsReply, text).terms)
             if not terms:
                 raise UnusableReplyError("terms: at least one is needed")
             return [", ".join(terms[:_MOST_TERMS])]
@@ -332,25 +444,43 @@ def to_ids(field: str, numbers: Sequence[int], ids: Sequence[int]) -> tuple[int,
 
 
 def read(schema: type[_ReplyT], text: str) -> _ReplyT:
-    """Read a reply, which may stand in a fenced block.
+    """Read a reply: its one JSON object, wherever in the text it stands.
 
     Raises:
-        UnusableReplyError: it is not of the schema; the message says where.
+        UnusableReplyError: there is none, or it is not of the schema; the message says where.
     """
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```"):
-        text = text[3:-3].removeprefix("json")
-    return _validate(schema, text)
-
-
-def _validate(schema: type[_ReplyT], text: str | bytes) -> _ReplyT:
     try:
-        return schema.model_validate_json(text)
+        value = find_object(text, _field_names(schema), schema.bare_list)
+    except NoJsonError as error:
+        raise UnusableReplyError(f"reply: {error}") from error
+    try:
+        # As JSON again, because its reader refuses lone surrogates, which no database stores.
+        return schema.model_validate_json(json.dumps(value))
     except ValidationError as error:
-        # Places and rules only: the input may be anything, and this text travels into error responses.
-        problems = error.errors(include_input=False, include_url=False, include_context=False)
-        shown = [
-            f"{'.'.join(map(str, problem['loc'])) or 'reply'}: {problem['msg']}"
-            for problem in problems[:_PROBLEMS_SHOWN]
-        ]
-        raise UnusableReplyError("; ".join(shown)) from error
+        raise _unusable(error) from error
+
+
+def _field_names(schema: type[Reply]) -> frozenset[str]:
+    """Names of a reply's fields, other spellings included."""
+    names = set[str](schema.model_fields)
+    for field in schema.model_fields.values():
+        if isinstance(field.validation_alias, AliasChoices):
+            names |= {choice for choice in field.validation_alias.choices if isinstance(choice, str)}
+    return frozenset(names)
+
+
+def _validate(schema: type[_EnvelopeT], body: bytes) -> _EnvelopeT:
+    try:
+        return schema.model_validate_json(body)
+    except ValidationError as error:
+        raise _unusable(error) from error
+
+
+def _unusable(error: ValidationError) -> UnusableReplyError:
+    # Places and rules only: the input may be anything, and this text travels into error responses.
+    problems = error.errors(include_input=False, include_url=False, include_context=False)
+    shown = [
+        f"{'.'.join(map(str, problem['loc'])) or 'reply'}: {problem['msg']}"
+        for problem in problems[:_PROBLEMS_SHOWN]
+    ]
+    return UnusableReplyError("; ".join(shown))

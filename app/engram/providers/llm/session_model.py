@@ -17,7 +17,7 @@ Sentences = Sequence[tuple[int, str]]
 
 def split(llm: Llm, question: str) -> list[QuestionTriple]:
     """The facts that a question depends on, in the order in which they can be looked up."""
-    return llm.ask("split", session_prompts.split(question), session_replies.read_split)
+    return llm.ask("split", session_prompts.split(question), session_replies.read_split, session_replies.SplitReply)
 
 
 def gaps(llm: Llm, question: str, facts: Sequence[str], sentences: Sentences) -> Gaps:
@@ -27,6 +27,7 @@ def gaps(llm: Llm, question: str, facts: Sequence[str], sentences: Sentences) ->
         "gaps",
         session_prompts.gaps(question, facts, evidence),
         lambda reply: session_replies.read_gaps(reply, evidence.ids),
+        session_replies.GapsReply,
     )
 
 
@@ -39,6 +40,7 @@ def keep(llm: Llm, question: str, sought: str, notes: Sequence[str], sentences: 
         "keep",
         session_prompts.keep(question, sought, notes, evidence),
         lambda reply: session_replies.read_kept(reply, evidence.ids),
+        session_replies.SelectionReply,
     )
 
 
@@ -53,14 +55,17 @@ def note(
         "note",
         session_prompts.note(question, notes, evidence, sub_question, answer),
         lambda reply: session_replies.read_notes(reply, evidence.ids),
+        session_replies.NotesReply,
     )
 
 
 def next_step(llm: Llm, question: str, notes: Sequence[str], asked: Sequence[str]) -> NextStep:
     """Whether the notes answer the question; else the next sub-question."""
-    return llm.ask("step", session_prompts.step(question, notes, asked), session_replies.read_step)
+    messages = session_prompts.step(question, notes, asked)
+    return llm.ask("step", messages, session_replies.read_step, session_replies.NextStepReply)
 
 
 def queries(llm: Llm, sub_question: str, notes: Sequence[str]) -> list[str]:
     """Search queries for a sub-question."""
-    return llm.ask("queries", session_prompts.queries(sub_question, notes), session_replies.read_queries)
+    messages = session_prompts.queries(sub_question, notes)
+    return llm.ask("queries", messages, session_replies.read_queries, session_replies.QueriesReply)

@@ -3,12 +3,22 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from engram.core.planning.question_triples import ANSWER, MOST_TRIPLES, QuestionTriple
-from engram.providers.llm.replies import Line, QuestionText, Reply, UnusableReplyError, distinct, read, to_ids
+from engram.providers.llm.replies import (
+    Flag,
+    Line,
+    Number,
+    QuestionText,
+    Reply,
+    UnusableReplyError,
+    distinct,
+    read,
+    to_ids,
+)
 
 MOST_NOTES = 40
 MOST_QUERIES = 3
@@ -31,7 +41,7 @@ class Gaps:
     """Settled facts; ``query`` is what to search for next, empty where the evidence suffices."""
 
     settled: tuple[SettledUnknown, ...]
-    sufficient: bool
+    sufficient: Flag
     query: str
 
 
@@ -76,49 +86,65 @@ class _NotedFact(Reply):
     question: Annotated[QuestionText, Field(min_length=1)]
 
 
-class _SplitReply(Reply):
+class SplitReply(Reply):
+    """Facts that a question depends on."""
+
     triples: list[_NotedFact]
 
 
 class _SettledReply(Reply):
     mark: _Short
     value: _Named
-    cited: list[int]
+    cited: list[Number]
 
 
-class _GapsReply(Reply):
+class GapsReply(Reply):
+    """Settled unknowns, sufficiency, and the next search query."""
+
+    reasoned: ClassVar[bool] = True
     settled: list[_SettledReply]
-    sufficient: bool
+    sufficient: Flag
     query: QuestionText
 
 
 class _Contradiction(Reply):
-    cited: list[int]
+    cited: list[Number]
     about: _Named
-    borne_by: list[int] = Field(default_factory=list)
+    borne_by: list[Number] = Field(default_factory=list)
 
 
-class _KeptReply(Reply):
-    kept: list[int]
+class SelectionReply(Reply):
+    """Numbers of the sentences to keep, and contradictions."""
+
+    reasoned: ClassVar[bool] = True
+    kept: list[Number]
     contradictions: list[_Contradiction] = Field(default_factory=list)
 
 
 class _Note(Reply):
     text: Annotated[QuestionText, Field(min_length=1)]
-    cited: list[int]
-    contradicts: bool = False
+    cited: list[Number]
+    contradicts: Flag = False
 
 
-class _NotesReply(Reply):
+class NotesReply(Reply):
+    """The notes after a step."""
+
     notes: list[_Note]
 
 
-class _SessionStepReply(Reply):
-    answerable: bool
+class NextStepReply(Reply):
+    """The next sub-question, unless the notes answer the question."""
+
+    reasoned: ClassVar[bool] = True
+    answerable: Flag
     sub_question: QuestionText = ""
 
 
-class _QueriesReply(Reply):
+class QueriesReply(Reply):
+    """Search queries; also a bare list of them."""
+
+    bare_list: ClassVar[str | None] = "queries"
     queries: list[QuestionText]
 
 
@@ -128,7 +154,7 @@ def read_split(text: str) -> list[QuestionTriple]:
     Raises:
         UnusableReplyError: one has none, or none asks for the answer.
     """
-    facts = read(_SplitReply, text).triples[:MOST_TRIPLES]
+    facts = read(SplitReply, text).triples[:MOST_TRIPLES]
     found = [QuestionTriple(one.subject, one.relation, one.object, one.question) for one in facts]
     if not all(_MARK.fullmatch(triple.unknown) for triple in found):
         raise UnusableReplyError("triples: each has a subject or an object that is a mark such as ?1")
@@ -143,7 +169,7 @@ def read_gaps(text: str, ids: Sequence[int]) -> Gaps:
     Raises:
         UnusableReplyError: nothing is missing and a query is given, or the other way round.
     """
-    reply = read(_GapsReply, text)
+    reply = read(GapsReply, text)
     if not reply.sufficient and not reply.query:
         raise UnusableReplyError("query: empty although the evidence does not suffice")
     settled = (SettledUnknown(one.mark, one.value, to_ids("cited", one.cited, ids)) for one in reply.settled)
@@ -152,7 +178,7 @@ def read_gaps(text: str, ids: Sequence[int]) -> Gaps:
 
 def read_kept(text: str, ids: Sequence[int]) -> SelectedSentences:
     """Read what to keep; sentences of a contradiction are kept as well."""
-    reply = read(_KeptReply, text)
+    reply = read(SelectionReply, text)
     found = []
     for one in reply.contradictions:
         cites, borne_by = to_ids("cited", one.cited, ids), to_ids("borne_by", one.borne_by, ids)
@@ -167,7 +193,7 @@ def read_notes(text: str, ids: Sequence[int]) -> list[NotedFinding]:
     """Read the notes; one that cites nothing is left out, as no sentence states it."""
     notes = [
         NotedFinding(one.text, to_ids("cited", one.cited, ids), one.contradicts)
-        for one in read(_NotesReply, text).notes
+        for one in read(NotesReply, text).notes
     ]
     return [one for one in notes if one.cites][:MOST_NOTES]
 
@@ -178,7 +204,7 @@ def read_step(text: str) -> NextStep:
     Raises:
         UnusableReplyError: the question cannot be answered, and nothing is asked.
     """
-    reply = read(_SessionStepReply, text)
+    reply = read(NextStepReply, text)
     if not reply.answerable and not reply.sub_question:
         raise UnusableReplyError("sub_question: empty although answerable is false")
     return NextStep(reply.answerable, reply.sub_question)
@@ -186,7 +212,7 @@ def read_step(text: str) -> NextStep:
 
 def read_queries(text: str) -> list[str]:
     """Read the queries, one at least."""
-    found = distinct(read(_QueriesReply, text).queries)
+    found = distinct(read(QueriesReply, text).queries)
     if not found:
         raise UnusableReplyError("queries: at least one is needed")
     return found[:MOST_QUERIES]

@@ -27,9 +27,10 @@ from engram.services.corpus.passage_drafts import (
     names_of,
     rows_of,
     surfaces_of,
-    with_llm_times,
+    with_times,
 )
 from engram.services.corpus.passage_removal import remove_passage
+from engram.services.corpus.sentence_times import TimeExtraction, TimesByRules
 from engram.services.facts import fact_learning
 from engram.services.facts.entity_alignment import AlignService
 from engram.services.jobs.work import Work
@@ -68,6 +69,7 @@ class _Plan:
     names: dict[str, str] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
     facts: dict[str, list[Triple]] = field(default_factory=dict)
+    by_rules: TimesByRules = field(default_factory=TimesByRules)
 
 
 class IndexService:
@@ -94,7 +96,7 @@ class IndexService:
         self._facts = None if facts is None else fact_learning.as_source(facts)
         self._align = align
         self._batch_size = batch_size
-        self._time_llm = time_llm
+        self._times = None if time_llm is None else TimeExtraction(time_llm)
         self._rebase = rebase
 
     def run(self, work: Work) -> None:
@@ -198,8 +200,10 @@ class IndexService:
                 versions[body["id"]][0]: body["metadata"] for line, body in staged if line not in analyses
             },
         )
-        if self._time_llm is not None:
-            plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
+        if self._times is not None:
+            plan.drafts = [
+                with_times(draft, self._times.dated(draft.sentences, plan.by_rules)) for draft in plan.drafts
+            ]
         if self._facts is not None and collection.passage_facts != "off":
             everywhere = collection.passage_facts == "on"
             plan.facts = {
@@ -250,6 +254,8 @@ class IndexService:
         new = self._write_drafts(writer, collection_id, plan, created) if plan.drafts else {}
         staged_lines.take(writer, collection_id, work.job.id, plan.lines)
         work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
+        if plan.by_rules.sentences:
+            work.warn(writer, "time-by-rules", plan.by_rules.sentences, plan.by_rules.detail)
         return new
 
     def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> dict[int, str]:

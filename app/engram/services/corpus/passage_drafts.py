@@ -8,7 +8,6 @@ from typing import Any
 
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.providers.language import SentenceAnalysis, key_text, normalise_entity
-from engram.providers.llm import Llm
 
 MAX_TIME_CHARACTERS = 200
 """A list of dates beyond this is cut: its key would not fit an index page."""
@@ -77,13 +76,9 @@ def expressions_of(drafts: Sequence[PassageDraft]) -> set[str]:
     return {s.time_expression for draft in drafts for s in draft.sentences if s.time_expression}
 
 
-def with_llm_times(draft: PassageDraft, llm: Llm) -> PassageDraft:
-    """The draft with the times that the language model finds in its sentences, in place of those of the rules."""
-    dated = [
-        replace(sentence, time_expression=llm.extract_time_constraint(sentence.text))
-        for sentence in draft.sentences
-    ]
-    return replace(draft, sentences=_bounded(dated))
+def with_times(draft: PassageDraft, sentences: Sequence[SentenceAnalysis]) -> PassageDraft:
+    """Replace the draft's sentences by the same ones with other times."""
+    return replace(draft, sentences=_bounded(sentences))
 
 
 def _bounded(sentences: Sequence[SentenceAnalysis]) -> list[SentenceAnalysis]:

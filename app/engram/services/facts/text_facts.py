@@ -65,6 +65,10 @@ class Allowance:
                 budget_name = reason.replace("_", " ")
                 raise BudgetSpentError(f"The request's budget of {budget_name} is spent.", reason=reason)
 
+    def seconds_left(self) -> float:
+        """Return the rest of the request's budget of seconds."""
+        return self._budget.seconds - (time.monotonic() - self._began)
+
     def add(self, usage: Usage) -> None:
         """Count what a call took."""
         with self._lock:

@@ -69,6 +69,19 @@ class Work:
             )
         )
 
+    def warn(self, writer: Writer, kind: str, count: int, detail: str) -> None:
+        """Add to what the job's result says was done in another way than was configured.
+
+        Args:
+            kind: what was done instead, such as "time-by-rules".
+            count: how often, since the last call.
+            detail: why, on the last occasion.
+
+        Raises:
+            ClaimLostError: the job is not ours any more.
+        """
+        self.hear(job_claims.warn(writer, self.job, kind, count, detail))
+
     def report(
         self,
         writer: Writer,

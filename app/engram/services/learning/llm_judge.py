@@ -1,8 +1,8 @@
 """The judge: an LLM that says which sentences of recent unjudged episodes helped, and posts feedback."""
 
 import threading
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from uuid import UUID
 
 import structlog
@@ -12,13 +12,16 @@ from engram.context.errors import (
     InvalidRequestError,
     LlmError,
     LlmNotConfiguredError,
+    LlmRefusalError,
     NotFoundError,
     UnavailableError,
+    UnfitModelError,
 )
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.learning.judge_exam import ModelExam
 from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader
 from engram.storage.retrieval import episodes
@@ -27,6 +30,25 @@ from engram.storage.retrieval.episodes import StoredEpisode
 log = structlog.get_logger(__name__)
 
 EPISODES_PER_ROUND = 50
+MOST_REFUSALS = 3
+"""Refusals and unusable replies after which an episode is left unjudged."""
+FAILURES_IN_A_ROW = 3
+"""Failures of the endpoint after which a round ends: the endpoint is away, and no single episode is at fault."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """The outcome of a round.
+
+    Attributes:
+        judged: episodes that were judged.
+        failed: episode -> how the LLM failed on it.
+        endpoint_is_away: whether the round ended because of that.
+    """
+
+    judged: int = 0
+    failed: dict[UUID, str] = field(default_factory=dict)
+    endpoint_is_away: bool = False
 
 
 class JudgeService:
@@ -41,7 +63,9 @@ class JudgeService:
         name: str,
         interval_seconds: float,
         window_hours: float,
+        exam: ModelExam,
     ) -> None:
+        """``exam``: what the model has to pass before its first verdict."""
         self._database = database
         self._feedback = feedback
         self._llm = llm
@@ -49,7 +73,7 @@ class JudgeService:
         self._interval_seconds = interval_seconds
         self._window_hours = window_hours
         self._stopping = threading.Event()
-        self._failures: Counter[UUID] = Counter()
+        self._exam = exam
 
     def stop(self) -> None:
         """Finish the episode in hand and return from ``run``."""
@@ -63,41 +87,73 @@ class JudgeService:
 
         Raises:
             LlmNotConfiguredError: no endpoint is configured.
+            UnfitModelError: the model failed the control questions.
             NotFoundError: there is no such collection, and ``once``.
-            LlmError: the endpoint failed, and ``once``; without it the episode waits behind the others.
+            LlmError: ``once``, and some episodes could not be judged; the others are.
         """
         if self._llm is None:
             raise LlmNotConfiguredError("engram judge needs ENGRAM_LLM_BASE_URL to be set.")
+        if once:
+            return self._pass(resolve, self._llm)
         judged = 0
         while not self._stopping.is_set():
             try:
-                judged_count = self._round(resolve(), self._llm)
+                progress = self._round(resolve(), self._llm, frozenset())
+            except UnfitModelError:
+                raise
             except (LlmError, UnavailableError, NotFoundError) as error:
-                if once:
-                    raise
                 log.warning("judge waits", error=error.detail)
-                judged_count = 0
-            judged += judged_count
-            if not judged_count:
-                if once:
-                    break
+                self._stopping.wait(self._interval_seconds)
+                continue
+            judged += progress.judged
+            if not progress.judged:
                 self._stopping.wait(self._interval_seconds)
         return judged
 
-    def _round(self, scope: Scope, llm: Llm) -> int:
-        with self._database.read() as reader:
-            waiting = episodes.unjudged(reader, scope.collection.id, self._window_hours, EPISODES_PER_ROUND)
+    def _pass(self, resolve: Callable[[], Scope], llm: Llm) -> int:
+        """Try each waiting episode once."""
         judged = 0
-        for episode in sorted(waiting, key=lambda episode: self._failures[episode.id]):
+        failed: dict[UUID, str] = {}
+        while not self._stopping.is_set():
+            progress = self._round(resolve(), llm, failed.keys())
+            judged += progress.judged
+            failed |= progress.failed
+            if progress.endpoint_is_away or not (progress.judged or progress.failed):
+                break
+        if failed:
+            raise LlmError(
+                f"{judged} episodes judged; {len(failed)} could not be. The last of them: {[*failed.values()][-1]}"
+            )
+        return judged
+
+    def _round(self, scope: Scope, llm: Llm, tried: Collection[UUID]) -> _Progress:
+        """Judge a page of waiting episodes, without those that were ``tried``."""
+        collection_id = scope.collection.id
+        with self._database.read() as reader:
+            waiting = episodes.unjudged(
+                reader, collection_id, self._window_hours, EPISODES_PER_ROUND, most_refusals=MOST_REFUSALS
+            )
+        waiting = [episode for episode in waiting if episode.id not in tried]
+        if waiting:
+            self._exam.require()
+        progress, in_a_row = _Progress(), 0
+        for episode in waiting:
             if self._stopping.is_set():
                 break
             try:
-                judged += self._judge(scope, episode, llm)
-            except LlmError:
-                self._failures[episode.id] += 1
-                raise
-            self._failures.pop(episode.id, None)
-        return judged
+                progress.judged += self._judge(scope, episode, llm)
+                in_a_row = 0
+            except LlmError as error:
+                refused = isinstance(error, LlmRefusalError)
+                log.warning("episode not judged", query_id=str(episode.id), refused=refused, error=error.detail)
+                with self._database.write() as writer:
+                    episodes.count_judge_failure(writer, collection_id, episode.id, refused=refused)
+                progress.failed[episode.id] = error.detail
+                in_a_row = 0 if refused else in_a_row + 1
+            if in_a_row >= FAILURES_IN_A_ROW:
+                progress.endpoint_is_away = True
+                break
+        return progress
 
     def _judge(self, scope: Scope, episode: StoredEpisode, llm: Llm) -> bool:
         """Whether this judged the episode; the sentences are those that are still there."""

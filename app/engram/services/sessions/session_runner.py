@@ -18,6 +18,7 @@ from engram.providers.llm import Llm, token_meter
 from engram.services.auth.quotas import QuotaService
 from engram.services.auth.scope import Principal, Scope, keyless
 from engram.services.jobs.work import Work
+from engram.services.learning.judge_exam import ModelExam
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import merged
 from engram.services.serving.experiment_arms import ServingService
@@ -54,6 +55,7 @@ class SessionRunner:
         quotas: QuotaService,
         publisher: Publisher,
         rounds: RoundJudge,
+        exam: ModelExam,
     ) -> None:
         self._database = database
         self._serving = serving
@@ -64,6 +66,7 @@ class SessionRunner:
         self._quotas = quotas
         self._publisher = publisher
         self._rounds = rounds
+        self._exam = exam
 
     def run(self, work: Work) -> None:
         """Do rounds until the session ends, or the one that was asked for."""
@@ -141,13 +144,26 @@ class SessionRunner:
         graph = said_of(state.asked.options).graph
         if state.status == "stopped" and graph is not None and state.planner == AgentPlanner.name:
             self._publisher.publish(scope, state, graph)
-        if state.status == "stopped" and state.asked.learn:
-            self._teacher.conclude(scope, state)
-        self._close(work, state)
+        reason = self._learn(scope, state) if state.status == "stopped" and state.asked.learn else None
+        self._close(work, state, reason)
 
-    def _close(self, work: Work, state: SessionState | None) -> None:
+    def _learn(self, scope: Scope, state: SessionState) -> str | None:
+        """Have the session's own conclusion count; why not, where the model that drew it may not teach."""
+        if state.conclusion is not None:
+            try:
+                self._exam.require()
+            except LlmError as error:
+                log.warning("conclusion not learned", session_id=str(state.id), reason=error.detail)
+                return error.detail
+        self._teacher.conclude(scope, state)
+        return None
+
+    def _close(self, work: Work, state: SessionState | None, not_learned: str | None = None) -> None:
+        result: dict[str, Any] | None = None if state is None else {"stop_reason": state.stop_reason}
+        if result is not None and not_learned is not None:
+            result["not_learned"] = not_learned
         with self._database.write() as writer:
-            work.finish(writer, None if state is None else {"stop_reason": state.stop_reason})
+            work.finish(writer, result)
 
 
 def _write(writer: Writer, state: SessionState, written: RoundUpdate, sentences: Sequence[int]) -> None:

@@ -111,14 +111,20 @@ class StepMeter:
         with self._lock:
             self._usage += usage
 
+    def seconds_left(self) -> float:
+        """Return the rest of the session's budget of seconds."""
+        return self._budget.seconds - (self._before + self.cost).seconds
+
     def room(self) -> int:
-        """Number of unread passages that may still be read.
+        """Return the number of unread passages that may still be read.
+
+        The first query of a session needs no time: calls of the LLM may have spent it all, and rules still answer.
 
         Raises:
             BudgetSpentError: none, or there is no time.
         """
         total = self._before + self.cost
-        if total.seconds >= self._budget.seconds:
+        if total.seconds >= self._budget.seconds and (self._read or self._fresh):
             _refuse("seconds")
         room = self._budget.passages - total.passages
         if room <= 0:

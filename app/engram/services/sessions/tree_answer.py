@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engram.context.errors import LlmError
-from engram.core.planning.curation import words
+from engram.core.planning.answer_groups import group_answers
 from engram.core.planning.session import Conclusion, PoolSentence
 from engram.core.planning.tree_search import Tree, path
 from engram.providers.llm import Llm, reasoning
@@ -37,7 +37,7 @@ def combined(
         " / ".join(
             [*(thought_text(tree.nodes[at].state) for at in path(tree, node)[1:] if tree.nodes[at].state.answer)]
         )
-        for node in _answers(tree).values()
+        for node in (_best(tree, group) for group in _answers(tree))
     ]
     evidence = [(one.sentence_id, one.text) for one in pool]
     try:
@@ -50,7 +50,7 @@ def combined(
 
 
 def vote(tree: Tree[BranchState]) -> BranchState | None:
-    """The conclusion that most speaks for: each votes by its rating, and case and punctuation make no difference.
+    """The conclusion that most speaks for: each votes by its rating, and ways to write one name are one answer.
 
     Of equally supported ones that with more votes, then the first. A conclusion that nobody rated counts where
     there is no other. None where nothing was concluded.
@@ -76,11 +76,7 @@ def decided(tree: Tree[BranchState], rollouts: int) -> bool:
 
 def _groups(tree: Tree[BranchState]) -> list[list[BranchState]]:
     """Conclusions that say the same, in the order in which they were first said."""
-    groups: dict[tuple[str, ...], list[BranchState]] = {}
-    for node in tree.nodes:
-        if node.state.did == CONCLUDE and node.state.answer:
-            groups.setdefault(tuple(words(node.state.answer)), []).append(node.state)
-    return list(groups.values())
+    return [[tree.nodes[node].state for node in group] for group in _answers(tree)]
 
 
 def _support(group: Sequence[BranchState]) -> tuple[float, int]:
@@ -88,12 +84,13 @@ def _support(group: Sequence[BranchState]) -> tuple[float, int]:
     return sum(one.rating or 0.0 for one in group), len(group)
 
 
-def _answers(tree: Tree[BranchState]) -> dict[tuple[str, ...], int]:
-    """Each different answer with the best node that concluded it."""
-    found: dict[tuple[str, ...], int] = {}
-    for node in tree.nodes:
-        if node.state.did == CONCLUDE and node.state.answer:
-            key = tuple(words(node.state.answer))
-            if key not in found or (node.state.rating or 0.0) > (tree.nodes[found[key]].state.rating or 0.0):
-                found[key] = node.id
-    return found
+def _answers(tree: Tree[BranchState]) -> list[list[int]]:
+    """Nodes that concluded the same answer, for each different one."""
+    concluded = [node.id for node in tree.nodes if node.state.did == CONCLUDE and node.state.answer]
+    groups = group_answers([tree.nodes[node].state.answer for node in concluded])
+    return [[concluded[place] for place in group] for group in groups]
+
+
+def _best(tree: Tree[BranchState], nodes: Sequence[int]) -> int:
+    """The node of the highest rating; of equals the first."""
+    return max(nodes, key=lambda node: tree.nodes[node].state.rating or 0.0)

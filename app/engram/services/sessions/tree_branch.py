@@ -267,7 +267,10 @@ class Branch:
             return
         if noted:
             kinds: dict[bool, NoteKind] = {False: "fact", True: "contradiction"}
-            self.notes = [Note(kinds[one.contradicts], one.text, one.cites, number) for one in noted]
+            # A contradiction that was named stays, whatever the model leaves out.
+            named = [note for note in self.notes if note.kind == "contradiction"]
+            fresh = [Note(kinds[one.contradicts], one.text, one.cites, number) for one in noted]
+            self.notes = [*named, *fresh]
 
     def _note(self, thought: BranchState) -> None:
         """Have memory keep an answer that sentences bear out."""

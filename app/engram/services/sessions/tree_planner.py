@@ -16,6 +16,7 @@ from typing import Any
 from engram.context.errors import LlmError
 from engram.core.planning import tree_search
 from engram.core.planning.curation import curate
+from engram.core.planning.memory_merge import merge_notes
 from engram.core.planning.session import CurationCounts, Note, PoolSentence, StopReason
 from engram.core.planning.tree_search import Rollout, RolloutClaim, SearchLimits, Tree
 from engram.providers.llm import Llm
@@ -37,7 +38,7 @@ class TreePlanner:
     """Rounds of rollouts over a tree of reasoning.
 
     Attributes:
-        rules: whose rounds it does where the budget has no calls.
+        rules: whose rounds it does where the budget has no calls, or the model fails a whole wave.
     """
 
     rules: PoolPlanner
@@ -61,7 +62,25 @@ class TreePlanner:
                 return self._first(state, tools, options, tree)
         wave = _Wave(state, tools, tools.llm, options, tree)
         grown = wave.run()
+        if wave.failed_throughout:
+            return self._by_rules(state, tools, grown, wave.failures)
         return wave.step(grown)
+
+    def _by_rules(
+        self, state: SessionState, tools: StepTools, tree: Tree[BranchState], failures: Sequence[str]
+    ) -> SessionStep:
+        """Do the pool planner's round where the model failed every rollout; the tree keeps count of them.
+
+        Raises:
+            BudgetSpentError: a budget does not suffice for it.
+        """
+        inner = replace(state, plan_state=state.plan_state.get("rules", {}))
+        step = self.rules.by_rules(inner, tools)
+        warnings = [Fallback("planned-by-rules", detail) for detail in dict.fromkeys(failures)]
+        rules_state = inner.plan_state if step.plan_state is None else step.plan_state
+        return replace(
+            step, plan_state={**_stored(tree), "rules": rules_state}, warnings=[*step.warnings, *warnings]
+        )
 
     def _first(
         self, state: SessionState, tools: StepTools, options: TreeOptions, tree: Tree[BranchState]
@@ -98,6 +117,7 @@ class _Wave:
         self._share, self._size = self._shared_out()
         self._branches: dict[int, Branch] = {}
         self._failures: dict[int, str] = {}
+        self._stepped = False
 
     def run(self) -> Tree[BranchState]:
         """Grow the tree by a wave."""
@@ -105,6 +125,16 @@ class _Wave:
             return tree_search.wave(
                 self._before, self._limits, self._options.seed, self._size, self._roll, threads.map
             )
+
+    @property
+    def failed_throughout(self) -> bool:
+        """Tell whether the model failed every rollout of the wave before it took any step."""
+        return bool(self._branches) and not self._stepped and len(self._failures) == len(self._branches)
+
+    @property
+    def failures(self) -> list[str]:
+        """Failures of the rollouts, in the order in which they were begun."""
+        return [self._failures[at] for at in sorted(self._failures)]
 
     def step(self, tree: Tree[BranchState]) -> SessionStep:
         """Return the result of the wave."""
@@ -187,6 +217,8 @@ class _Wave:
                     action = CONCLUDE
         except LlmError as error:
             self._failures[claimed.rollout] = error.detail
+            if steps or branch.asked:
+                self._stepped = True
             return Rollout(tuple(steps), None)
 
     def _merged(
@@ -194,10 +226,11 @@ class _Wave:
     ) -> tuple[list[PoolSentence], list[Note], list[AskedQuery], CurationCounts]:
         """The shared memory after the wave: what rollouts found, in the order in which they were begun.
 
-        Of sentences that say the same the first is kept, and any that something cites.
+        Of sentences that say the same the first is kept, and any that something cites. Notes that a rollout rewrote
+        (Eq. 2) stay rewritten.
         """
         before = self._state
-        pool, notes = list(before.pool), list(before.notes)
+        pool = list(before.pool)
         asked: list[AskedQuery] = []
         curated = CurationCounts()
         cited = {sentence for node in tree.nodes for sentence in node.state.cites}
@@ -213,10 +246,9 @@ class _Wave:
                 for at, one in enumerate(fresh)
                 if at in kept_places
             ]
-            known = {note.text for note in notes}
-            notes += [note for note in branch.notes[len(before.notes) :] if note.text not in known]
             asked += branch.asked
             curated += replace(branch.curated, kept=len(kept_places))
+        notes = merge_notes(before.notes, [self._branches[rollout].notes for rollout in sorted(self._branches)])
         return pool, notes, asked, curated
 
 

@@ -59,6 +59,10 @@ class Quota:
             if self._used.prompt_tokens + self._used.completion_tokens >= self._share.tokens:
                 raise BudgetSpentError("The rollout's share of the budget of tokens is spent.", reason="tokens")
 
+    def seconds_left(self) -> float:
+        """Return the rest of the session's budget of seconds, which no rollout has a share of."""
+        return self._meter.seconds_left()
+
     def add(self, usage: Usage) -> None:
         """Count what a call took."""
         self._meter.add(usage)

@@ -186,15 +186,35 @@ def report(
     return None if row is None else row.cancelled
 
 
+def warn(writer: Writer, job: Job, kind: str, count: int, detail: str) -> bool | None:
+    """Add to a count in the result's ``warnings``; as ``keep``, whether to go on."""
+    row = writer.row(
+        f"""
+        UPDATE job SET result = coalesce(result, '{{}}') || jsonb_build_object(
+            'warnings', coalesce(result -> 'warnings', '{{}}') || jsonb_build_object(
+                %(kind)s::text, jsonb_build_object(
+                    'count', coalesce((result -> 'warnings' -> %(kind)s::text ->> 'count')::bigint, 0) + %(count)s,
+                    'detail', %(detail)s::text)))
+        WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
+        """,
+        _job_key(job) | {"kind": kind, "count": count, "detail": detail},
+    )
+    return None if row is None else row.cancelled
+
+
 def close(
     writer: Writer, job: Job, status: str, *, error: str | None = None, result: Mapping[str, Any] | None = None
 ) -> bool:
-    """End the job; False, and nothing changes, if it is the claimant's no more."""
+    """End the job; False, and nothing changes, if it is the claimant's no more.
+
+    Args:
+        result: replaces what the job's result says so far; None leaves it.
+    """
     return (
         writer.execute(
             f"""
-            UPDATE job SET status = %(status)s, error = %(error)s, result = %(result)s, claimant = NULL,
-                updated_at = now(), finished_at = now()
+            UPDATE job SET status = %(status)s, error = %(error)s, result = coalesce(%(result)s, result),
+                claimant = NULL, updated_at = now(), finished_at = now()
             WHERE {_CLAIMED}
             """,
             _job_key(job)

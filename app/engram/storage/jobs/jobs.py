@@ -25,7 +25,7 @@ class Job:
         received, created, updated, unchanged, rejected: how much there is to do, and what became of it, in the
             kind's own unit: lines, passages, verdicts.
         position: the id after which a job that takes rows in order goes on.
-        result: what a job that succeeded has to say beyond counts.
+        result: what a job has to say beyond counts, also of what was done in another way than configured.
         attempts: failed tries since it last came forward.
         error: of the last failed try.
         claimant: of a running job: who has it in hand.

@@ -265,8 +265,14 @@ def missing(episode: UUID) -> NotFoundError:
     return NotFoundError(f"There is no query {episode} in this collection.")
 
 
-def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int) -> list[StoredEpisode]:
-    """List recent episodes without feedback, oldest first; a session's sub-questions are left out."""
+def unjudged(
+    reader: Reader, collection_id: int, window_hours: float, limit: int, *, most_refusals: int
+) -> list[StoredEpisode]:
+    """List recent episodes without feedback; a session's sub-questions are left out.
+
+    Those that the judge failed on least come first, of these the oldest. Those refused ``most_refusals`` times or
+    more are left out.
+    """
     rows = reader.rows(
         f"""
         {_SELECT}
@@ -279,12 +285,29 @@ def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int
             JOIN episode e ON (e.collection_id, e.id) = (round.collection_id, asked.id)
             WHERE round.collection_id = %(collection)s AND e.question <> session.question
           )
-          AND created_at > now() - make_interval(secs => %(seconds)s)
-        ORDER BY created_at LIMIT %(limit)s
+          AND created_at > now() - make_interval(secs => %(seconds)s) AND judge_refusals < %(refusals)s
+        ORDER BY judge_failures, created_at LIMIT %(limit)s
         """,
-        {"collection": collection_id, "seconds": window_hours * 3600.0, "limit": limit},
+        {
+            "collection": collection_id,
+            "seconds": window_hours * 3600.0,
+            "limit": limit,
+            "refusals": most_refusals,
+        },
     )
     return [StoredEpisode(**row._asdict()) for row in rows]
+
+
+def count_judge_failure(writer: Writer, collection_id: int, episode: UUID, *, refused: bool) -> None:
+    """Count that the judge failed on an episode; ``refused``: by a refusal or an unusable reply."""
+    writer.execute(
+        """
+        UPDATE episode SET judge_failures = least(judge_failures + 1, 32767),
+            judge_refusals = least(judge_refusals + %(refused)s, 32767)
+        WHERE collection_id = %(collection)s AND id = %(id)s
+        """,
+        {"collection": collection_id, "id": episode, "refused": int(refused)},
+    )
 
 
 def surfaces(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, str]:

@@ -52,6 +52,21 @@ episode = Table(
     Column("trace_id", Text, comment="The caller's id of the trace or message that the query belongs to."),
     space(),
     now("created_at"),
+    Column(
+        "judge_failures",
+        SmallInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="Times the LLM judge failed on it; those with fewer come first.",
+    ),
+    Column(
+        "judge_refusals",
+        SmallInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="Of these, times the LLM refused or replied with something unusable; "
+        "after a few it is left unjudged.",
+    ),
     PrimaryKeyConstraint("collection_id", "id"),
     Index(None, "collection_id", "created_at", "id"),
     Index("episode_trace_idx", "collection_id", "trace_id", postgresql_where=text("trace_id IS NOT NULL")),

@@ -2371,7 +2371,7 @@ class JobDetail(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find.
     """
     revocation: RevocationOut | None
     """
@@ -2434,7 +2434,7 @@ class JobOut(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find.
     """
     revocation: RevocationOut | None
     """

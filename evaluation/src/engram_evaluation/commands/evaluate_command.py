@@ -117,6 +117,8 @@ def evaluate(
     ] = "pool",
     rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
     llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
+    rollouts: Annotated[int, typer.Option(help="session with planner tree: rollouts at most.")] = 10,
+    depth: Annotated[int, typer.Option(help="session with planner tree: steps of a rollout at most.")] = 5,
     oracle_errors: Annotated[
         float | None,
         typer.Option(
@@ -177,6 +179,8 @@ def evaluate(
         "planners": tuple(planners.split(",")),
         "rounds": rounds,
         "llm_calls": llm_calls,
+        "rollouts": rollouts,
+        "depth": depth,
         "oracle_errors": oracle_errors,
         "without": tuple(without or ()),
         "paraphrased": paraphrased,
@@ -248,15 +252,19 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
 
 
 def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
-    """The protocol ``agent``: an environment is played, which takes no server."""
+    """The protocol ``agent``: an environment is played, which takes no server but the configured model's."""
     from rich.console import Console
 
+    from engram.config.settings import Settings
     from engram_evaluation.agent_protocol import playing
     from engram_evaluation.run_progress import progress, steps
     from engram.providers.language import load_language
+    from engram.runtime.models import Models
 
-    with progress(err()) as bars:
-        report = playing(dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total))
+    with closing(Models(Settings())) as models, progress(err()) as bars:
+        report = playing(
+            dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total), models.llm
+        )
     Console(width=WIDTH).print(report.table())
     say(report.note())
     say(str(report.write(folder, options.slug(dataset.name))))
