@@ -13,6 +13,16 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from engram.cli.terminal import visible
+
+
+class Label(TextColumn):
+    """Label of a task, such as a file's name, with control characters in a visible form."""
+
+    def render(self, task: Task) -> Text:
+        """Render the label."""
+        return Text(visible(task.description))
+
 
 class Rate(ProgressColumn):
     """How many are done in a second, of late."""
@@ -26,7 +36,7 @@ class Rate(ProgressColumn):
 def progress_bar(console: Console) -> Progress:
     """How much of a job is done, how fast it goes, and how long it has taken and will take."""
     columns = (
-        TextColumn("{task.description}", markup=False),
+        Label("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         Rate(),

@@ -60,7 +60,10 @@ def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str
 
 @cli.command(rich_help_panel=LEARNT)
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="COLLECTION", help="Names; all by default.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COLLECTION", help="Names, or TENANT/NAME; by default all of all tenants."),
+    ] = None,
     differences: Annotated[
         int, typer.Option(min=1, max=100_000, help="Differences shown of each collection.")
     ] = 20,
@@ -75,10 +78,9 @@ def verify(
 
     with application(settings()) as services:
         where = services.database.address
-        scopes = [services.access.scope(name) for name in names or ()]
         reports = []
         every = services.verify.every(differences)
-        for report in (services.verify.verify(scope, differences) for scope in scopes) if scopes else every:
+        for report in (services.verify.verify_named(name, differences) for name in names) if names else every:
             reports.append(report)
             if not as_json:
                 _print(report)
