@@ -58,6 +58,10 @@ class Recorder:
         """The encoder's own."""
         return self._embedder.dimension
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """The encoder's."""
+        return self._embedder.count_tokens(texts)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed and remember."""
         self.calls.append(list(texts))

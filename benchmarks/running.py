@@ -61,7 +61,8 @@ class Fault:
 class Service:
     """All processes of one Engram."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        self._commands = [("api", "serve"), *((f"worker-{at}", "worker") for at in range(1, workers + 1))]
         self.settings = Settings(
             _env_file=None, data_dir=folder, port=_free_port(), database_url=None, redis_url=None
         )
@@ -94,7 +95,7 @@ class Service:
             "ENGRAM_HOST": "127.0.0.1",
             "ENGRAM_PORT": str(self.settings.port),
         }
-        for name, command in (("api", "serve"), ("worker-1", "worker"), ("worker-2", "worker")):
+        for name, command in self._commands:
             program = (sys.executable, "-P", "-m", "engram.cli", command)
             self._parts.append(Part(name, program, env | {"PGAPPNAME": name}, log=self._folder / f"{name}.log"))
             self._parts[-1].start()

@@ -10,6 +10,7 @@ import pytest
 
 from engram.config.settings import Settings
 from engram.runtime.container import Application, Servers
+from engram.storage.auth import tenants
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from tests.support import databases, state, undo
@@ -126,6 +127,18 @@ def test_what_is_deleted_while_all_is_verified_is_left_out(
     assert curie not in names
     # By their own names; another tenant's is called by its tenant's as well.
     assert names == sorted(names, key=lambda name: name.rpartition("/")[2])
+
+
+def test_another_tenants_collection_is_verified_by_both_names(
+    application: Application, collection: str, cli: Cli, env: dict[str, str]
+) -> None:
+    tenant = f"acme-{collection[-8:]}"
+    with application.database.write() as writer:
+        tenants.make(writer, tenant)
+        collections.open_for_writing(writer, collection, application.encoder.id, tenant)
+    shown = cli("verify", f"{tenant}/{collection}", **env)
+    assert f"{tenant}/{collection}: follows from the log" in shown.stdout
+    assert "no collection" in cli.fails("verify", collection, **env)
 
 
 @pytest.mark.parametrize("command", [("verify",), ("maintain",), ("judge", "--once"), ("worker",), ("serve",)])

@@ -70,5 +70,5 @@ def test_a_sentence_is_linked_to_so_many_names(application: Application, ingest:
 
 def test_a_question_starts_from_so_many_names(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
-    plan = application.retrieve.plan(Query(text="Who knows " + ", ".join(NAMES[:500]) + "?", scope=scope))
+    plan = application.retrieve.plan(Query(text="Who knows " + ", ".join(NAMES[:140]) + "?", scope=scope))
     assert 1 < len(plan.mentions) <= NAMES_PER_QUESTION

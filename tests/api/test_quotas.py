@@ -99,3 +99,45 @@ def test_a_language_model_takes_its_scope_and_its_budget(
     assert "used up its 5 tokens" in spent["warnings"][0]["detail"]
     assert spent["retrieval"]["passages"], "what can be done without it is"
     assert len(llm_server.requests) == 1
+
+
+def test_collections_keys_sessions_and_facts(guarded: Application, collection: str) -> None:
+    guarded.access_keys.set_tenant(collection, Quotas(collections=1, keys=2, sessions=1, facts=2))
+    app = client(guarded, collection)
+    assert app.post("/passages", params={"collection": "one"}, json=passages(1)).status_code == 202
+    assert app.post("/passages", params={"collection": "one"}, json=passages(1)).status_code == 202
+    second = app.post("/passages", params={"collection": "two"}, json=passages(1))
+    assert_problem(second)
+    assert (second.status_code, second.json()["quota"], second.json()["limit"]) == (429, "collections", 1)
+    assert [one["name"] for one in app.get("/collections").json()["collections"]] == ["one"]
+
+    made = [app.post("/access/keys", json={"name": "more", "scopes": {"*": ["read"]}}) for _ in range(2)]
+    assert [answer.status_code for answer in made] == [201, 429]
+    assert made[1].json()["quota"] == "keys"
+
+    session = {"question": QUESTION, "collection": "one"}
+    assert [app.post("/sessions", json=session).status_code for _ in range(2)] == [202, 429]
+
+    fact = {"subject": "Ada", "predicate": "knows", "object": "Bea"}
+    stated = [
+        app.post("/facts", json={"collection": "one", "source": "me", "facts": [fact | {"object": f"Bea {n}"}] * n})
+        for n in (2, 1)
+    ]
+    assert [answer.status_code for answer in stated] == [200, 429]
+    assert stated[1].json()["quota"] == "facts"
+    shown = {one["kind"]: (one["used"], one["limit"]) for one in app.get("/access/quotas").json()["quotas"]}
+    assert {kind: shown[kind] for kind in ("collections", "keys", "sessions", "facts")} == {
+        "collections": (1, 1), "keys": (2, 2), "sessions": (1, 1), "facts": (2, 2),
+    }  # fmt: skip
+
+
+def test_tenants_have_quotas_by_default_and_local_has_none(variant: Variant, collection: str) -> None:
+    bounded = variant(access="keys", tenant_collections=1, tenant_keys=0)
+    theirs, ours = client(bounded, collection), client(bounded, "local")
+    for name, status in (("one", 202), ("two", 429)):
+        assert theirs.post("/passages", params={"collection": name}, json=passages(1)).status_code == status
+    for name in (f"{collection}-a", f"{collection}-b"):
+        assert ours.post("/passages", params={"collection": name}, json=passages(1)).status_code == 202
+    limits = {one["kind"]: one["limit"] for one in theirs.get("/access/quotas").json()["quotas"]}
+    assert (limits["collections"], limits["keys"], limits["passages"]) == (1, None, 1_000_000)
+    assert {one["limit"] for one in ours.get("/access/quotas").json()["quotas"]} == {None}

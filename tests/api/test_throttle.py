@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram.api import problems
 from engram.api.authentication_middleware import PRINCIPAL
-from engram.api.request_principal import client
+from engram.api.client_address import client_address
 from engram.api.throttle import Bounds, Throttle
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
@@ -241,7 +241,7 @@ async def test_streamed_passages_take_no_slot() -> None:
     ],
 )
 def test_a_client_is_an_address_or_a_customers_network(host: str, name: str) -> None:
-    assert client({"client": (host, 1)}) == name
+    assert client_address({"client": (host, 1)}) == name
 
 
 def test_nobody_on_loopback_is_limited_and_others_are(application: Application, settings: Settings) -> None:

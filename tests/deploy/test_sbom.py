@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "sbom.json").read_text(encoding="utf-8")
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+WEIGHTS = (ROOT / "weights.txt").read_text(encoding="utf-8")
 COMPONENTS: dict[tuple[str, str], dict[str, Any]] = {
     (one["name"], one["version"]): one for one in json.loads(TEXT)["components"]
 }
@@ -29,7 +30,8 @@ def test_it_is_a_cyclonedx_document() -> None:
 
 def test_it_is_in_step_with_the_lock() -> None:
     """By another reading of the lock than the one that made it."""
-    assert sum(len(one.get("hashes", ())) for one in COMPONENTS.values()) == LOCK.count("--hash=sha256:")
+    hashes = sum(len(one.get("hashes", ())) for one in COMPONENTS.values())
+    assert hashes == (LOCK + WEIGHTS).count("--hash=sha256:")
     pinned = set(re.findall(r"^([\w.-]+)==([^ ;]+)", LOCK, re.MULTILINE))
     assert len(pinned) > 50
     assert pinned <= COMPONENTS.keys()

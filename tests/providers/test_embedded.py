@@ -262,6 +262,44 @@ def test_an_unknown_user_is_named(folder: Path) -> None:
         EmbeddedPostgres(folder / "postgres", run_as="no-such-user").start()
 
 
+SUPERUSER = "import psycopg, sys; psycopg.connect(host=sys.argv[1], port=5432, user='engram', dbname='postgres')"
+
+
+def connects_as_nobody(socket_directory: Path) -> bool:
+    """Whether a process of the server's user gets in without a password."""
+    process = spawn(
+        [sys.executable, "-c", SUPERUSER, str(socket_directory)],
+        death_signal=signal.SIGTERM,
+        user=User(65534, 65534),
+        reach=socket_directory,
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=Path("/"),
+    )
+    return process.wait() == 0
+
+
+@needs_root
+def test_a_process_of_the_servers_user_needs_the_password(folder: Path) -> None:
+    with EmbeddedPostgres(folder / "postgres") as postgres:
+        assert stat.S_IMODE((folder / "postgres" / "password").stat().st_mode) == 0o600
+        assert (folder / "postgres" / "password").stat().st_uid == 0
+        assert not (folder / "postgres" / "password.new").exists()
+        assert execute(postgres, "SELECT current_user") == [("engram",)]
+        assert not connects_as_nobody(postgres.socket_directory)
+
+
+@needs_root
+def test_data_without_a_password_are_given_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(EmbeddedPostgres, "_needs_password", lambda _: False)
+        with EmbeddedPostgres(folder / "postgres") as postgres:
+            execute(postgres, "CREATE TABLE kept (at integer)")
+            assert connects_as_nobody(postgres.socket_directory)
+    with EmbeddedPostgres(folder / "postgres") as postgres:
+        assert execute(postgres, "SELECT count(*) FROM kept") == [(0,)]
+        assert not connects_as_nobody(postgres.socket_directory)
+
+
 @needs_root
 def test_an_ordinary_user_starts_and_stops_them(folder: Path) -> None:
     """``nobody`` runs this interpreter, wherever it is installed, and owns only the data."""

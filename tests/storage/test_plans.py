@@ -67,6 +67,7 @@ WHOLE_COLLECTIONS = {
     "staged_keys.let_go": "what a re-key job staged is as much as there are passages",
     "joined_entities.stored": "a verification asks for all entities that stand for another one",
     "joined_entities.counted": "a verification asks for all joins that count",
+    "job_claims._take": "jobs that run are few, and counted by tenant",
     "copied_facts.copy": "a copy",
     "copied_log.copy_generations": "a copy",
     "copied_log.count_generations": "a copy",
@@ -83,6 +84,7 @@ WHOLE_COLLECTIONS = {
 REPEATED = {
     "passages_by_key._nearest_to_each": "for each of the verdicts that are applied together",
     "copied_facts.copy": "merges of entities are few",
+    "job_claims._take": "jobs that run are few",
     "copied_log.settle_restored": "evolutions are few",
     "collection_copies.census": "for the one row of the collection",
 }

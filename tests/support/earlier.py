@@ -41,6 +41,10 @@ class Cut:
         self._encoder = encoder
         self.model, self.fingerprint, self.dimension = "cut", "8" * 64, DIMENSION
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """The encoder's."""
+        return self._encoder.count_tokens(texts)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Of unit length."""
         if not texts:

@@ -30,6 +30,10 @@ class Turned:
         """The encoder's, its axes in the opposite order."""
         return np.ascontiguousarray(self._encoder.embed(texts)[:, ::-1])
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """The encoder's."""
+        return self._encoder.count_tokens(texts)
+
 
 class Remembering:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
@@ -61,6 +65,10 @@ class Remembering:
         for row, text in enumerate(texts):
             vectors[row] = self._known[text]
         return vectors
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """As the encoder's."""
+        return self._encoder.count_tokens(texts)
 
     def _found(self, texts: Iterable[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         for text in texts:
@@ -94,6 +102,10 @@ class Watched:
             self.before(texts)
         self.texts += len(texts)
         return self._encoder.embed(texts)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """As the encoder's."""
+        return self._encoder.count_tokens(texts)
 
 
 def shallow(folder: Path, layers: int = 2) -> Path:

@@ -12,7 +12,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from engram.api.request_principal import asker, client
+from engram.api.client_address import client_address
+from engram.api.request_principal import asker
 from engram.context.errors import EngramError, InvalidRequestError
 from engram.services.maintenance.audit_recording import AuditLog, PendingAct
 from engram.telemetry.request_id import current
@@ -62,7 +63,7 @@ def recorded(name: str, handle: Handle) -> Handle:
         act = PendingAct(
             principal=principal.name,
             tenant=principal.tenant,
-            client=client(request.scope),
+            client=client_address(request.scope),
             request_id=current(),
             action=name,
             target=url.path + (f"?{url.query}" if url.query else ""),

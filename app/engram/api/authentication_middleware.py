@@ -1,17 +1,26 @@
 """Every request is somebody's before anything of it is read."""
 
-from starlette.concurrency import run_in_threadpool
+from collections.abc import Sequence
+
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram.api import console_files, problems
+from engram.api.client_address import client_address
+from engram.api.fair_places import Holder
+from engram.api.work_threads import WorkThreads
 from engram.context import tenancy
-from engram.context.errors import EngramError, UnauthorizedError
+from engram.context.errors import EngramError, TooManyRequestsError, UnauthorizedError
 from engram.services.auth.authentication import Authentication
-from engram.services.auth.scope import LOCAL
+from engram.services.auth.failed_attempts import FailedAttempts
+from engram.services.auth.scope import LOCAL, Principal
+from engram.telemetry import metrics
 
 PUBLIC = ("/healthz", "/readyz", "/openapi.json", "/docs")
 """Paths that need no key: they tell nothing of anybody's."""
+AT_ONCE = 4
+"""Threads that look keys up. They are nobody else's, so no flood of other work keeps a key from being known."""
+_THREADS = WorkThreads("engram-authentication", AT_ONCE)
 PRINCIPAL = "engram.principal"
 """Where a request's principal stands in its ASGI scope."""
 
@@ -27,6 +36,7 @@ class Authenticated:
     def __init__(self, app: ASGIApp, authentication: Authentication | None) -> None:
         self._app = app
         self._authentication = authentication
+        self._failed = FailedAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -34,17 +44,51 @@ class Authenticated:
             scope[PRINCIPAL] = LOCAL
             await self._app(scope, receive, send)
             return
-        authorizations = Headers(scope=scope).getlist("authorization")
-        header = authorizations[0] if authorizations else None
         try:
-            if len(authorizations) > 1:
-                raise UnauthorizedError("Send one Authorization header.")
-            principal = self._authentication.quickly(header)
-            if principal is None:
-                principal = await run_in_threadpool(self._authentication.principal, header)
+            principal = await self._principal(scope, self._authentication)
         except EngramError as error:
+            if isinstance(error, TooManyRequestsError):
+                metrics.REFUSED.labels("authentication").inc()
             await problems.problem_response(error, scope)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal
         with tenancy.restricted_to(principal.tenant):
             await self._app(scope, receive, send)
+
+    async def _principal(self, scope: Scope, authentication: Authentication) -> Principal:
+        """Return whose the request is.
+
+        Raises:
+            UnauthorizedError, UnavailableError: as ``Authentication.principal``.
+            TooManyRequestsError: its address failed too often, and brings nothing that was accepted before.
+        """
+        authorizations = Headers(scope=scope).getlist("authorization")
+        address = client_address(scope) or "unknown"
+        try:
+            known = self._known(authentication, authorizations, address)
+            if known is not None:
+                return known
+            return await _THREADS.do(Holder(address, ""), authentication.principal, authorizations[0])
+        except UnauthorizedError:
+            self._failed.count(address)
+            raise
+
+    def _known(
+        self, authentication: Authentication, authorizations: Sequence[str], address: str
+    ) -> Principal | None:
+        """Return the principal if it is known, unless the address failed too often and brings something new."""
+        try:
+            header = _single(authorizations)
+            known = authentication.quickly(header)
+            if known is None and not authentication.accepted_before(header):
+                self._failed.check(address)
+        except UnauthorizedError:
+            self._failed.check(address)
+            raise
+        return known
+
+
+def _single(authorizations: Sequence[str]) -> str | None:
+    if len(authorizations) > 1:
+        raise UnauthorizedError("Send one Authorization header.")
+    return authorizations[0] if authorizations else None

@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from engram.api.audit_recorder import is_act, recorded
+from engram.api.request_principal import holder
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import InvalidRequestError
 
@@ -39,7 +40,7 @@ class Body(Request):
             HTTPException: it holds too many values. FastAPI lets no other exception through.
         """
         body = await self.body()
-        return await BODIES.do(_parsed, body) if len(body) > LARGE_BYTES else _parsed(body)
+        return await BODIES.do(holder(self.scope), _parsed, body) if len(body) > LARGE_BYTES else _parsed(body)
 
 
 class Route(APIRoute):

@@ -13,9 +13,11 @@ from fastapi import Depends, Header, Path, Query, Request, params
 from starlette.concurrency import run_in_threadpool
 
 from engram.api.authentication_middleware import PRINCIPAL
+from engram.api.client_presence import CLIENT_LEFT
+from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from engram.api.service_access import ApiServices
-from engram.api.work_threads import WorkThreads
+from engram.api.work_threads import RequestThreads, WorkThreads
 from engram.context import deadline
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ANYWHERE
@@ -75,18 +77,19 @@ async def _trace_id(
     return trace_id(traceparent)
 
 
-async def _answering(request: Request) -> WorkThreads:
+async def _answering(request: Request) -> RequestThreads:
     answering: WorkThreads = request.app.state.answering
-    return answering
+    return RequestThreads(answering, holder(request.scope))
 
 
 App = Annotated[ApiServices, Depends(_services)]
-Answering = Annotated[WorkThreads, Depends(_answering)]
+Answering = Annotated[RequestThreads, Depends(_answering)]
 
 
-async def timed(app: App) -> None:
-    """Give the request its time, from now on: waiting for a thread counts."""
+async def timed(request: Request, app: App) -> None:
+    """Give the request its time, from now on, and end it once its client leaves: waiting for a thread counts."""
     deadline.begin(app.settings.query_timeout_seconds)
+    deadline.watch_client(request.scope[CLIENT_LEFT])
 
 
 async def _principal(request: Request) -> Principal:
@@ -207,8 +210,11 @@ def _verdict_at(looking: By, feedback_id: EventId) -> ResourceAccess[int]:
 
 async def opening_at(app: ApiServices, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
     """Return how the asker opens a collection that may not exist yet, within its tenant's quotas."""
-    room = None if asker is LOCAL else await run_in_threadpool(app.quotas.room, asker)
-    return lambda name: replace(app.access.opening(name, asker, need), room=room)
+    if asker is LOCAL:
+        return lambda name: app.access.opening(name, asker, need)
+    room = await run_in_threadpool(app.quotas.room, asker)
+    full = await run_in_threadpool(app.quotas.collections_full, asker)
+    return lambda name: replace(app.access.opening(name, asker, need), room=room, full=full)
 
 
 def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:

@@ -1,10 +1,10 @@
 """Principal of a request, for code around the routes."""
 
-from ipaddress import IPv6Address, ip_address
-
 from starlette.types import Scope
 
 from engram.api.authentication_middleware import PRINCIPAL
+from engram.api.client_address import client_address
+from engram.api.fair_places import Holder
 from engram.services.auth.scope import LOCAL, Principal
 
 
@@ -14,16 +14,7 @@ def asker(scope: Scope) -> Principal:
     return found
 
 
-def client(scope: Scope) -> str | None:
-    """The address that it came from, if it has one; of IPv6 the network that one customer is usually given."""
-    host = (scope.get("client") or (None,))[0]
-    if host is None:
-        return None
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return str(host)
-    if not isinstance(address, IPv6Address):
-        return str(address)
-    mapped = address.ipv4_mapped
-    return str(mapped) if mapped else f"{IPv6Address(int(address) >> 64 << 64)}/64"
+def holder(scope: Scope) -> Holder:
+    """Return whose share of the process the request takes: a key's, or an address's where nobody is known."""
+    principal = asker(scope)
+    return Holder(principal.tenant, principal.name if principal != LOCAL else f"at {client_address(scope)}")

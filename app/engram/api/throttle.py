@@ -1,12 +1,12 @@
 """Limits on how much is asked at once and how often, by principal, or by address where nobody is known.
 
 A request is refused before its body is read: 429 where its principal asks too much, 503 where all together do, both
-with Retry-After. A slot is held only from the end of the body on, so that whoever sends slowly keeps none.
+with Retry-After. A slot is held only from the end of the body on, so that whoever sends slowly keeps none. Tenants
+share the slots fairly, and within a tenant its keys do.
 """
 
-import asyncio
 import math
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engram.api import console_files, problems
-from engram.api.request_principal import asker, client
+from engram.api.fair_places import FairPlaces
+from engram.api.request_principal import asker, holder
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import TooManyRequestsError, UnavailableError
 from engram.core.auth.token_bucket import TokenGrant
@@ -51,52 +52,6 @@ class Bounds:
     wait_seconds: float
 
 
-class Slots:
-    """Places for concurrent requests, and an ordered queue for more."""
-
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
-        self._working = 0
-        self._queue: deque[asyncio.Future[None]] = deque()
-
-    async def take(self) -> bool:
-        """Wait for a slot; False if too many wait already, or it took too long."""
-        if self._working < self._bounds.working or not self._bounds.working:
-            self._working += 1
-            return True
-        if len(self._queue) >= self._bounds.waiting:
-            return False
-        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append(mine)
-        metrics.WAITING.inc()
-        try:
-            await asyncio.wait_for(asyncio.shield(mine), self._bounds.wait_seconds)
-        except TimeoutError:
-            return self._gave_up(mine)
-        except BaseException:
-            if self._gave_up(mine):
-                self.free()
-            raise
-        finally:
-            metrics.WAITING.dec()
-        return True
-
-    def _gave_up(self, mine: "asyncio.Future[None]") -> bool:
-        """Leave the queue; True if a slot came at the last moment, which is then held."""
-        if mine.done():
-            return True
-        self._queue.remove(mine)
-        mine.cancel()
-        return False
-
-    def free(self) -> None:
-        """Give the slot to whoever waits longest, or back."""
-        if self._queue:
-            self._queue.popleft().set_result(None)
-        else:
-            self._working -= 1
-
-
 class Throttle:
     """Serves requests within limits."""
 
@@ -105,7 +60,7 @@ class Throttle:
         self._app = app
         self._bounds = bounds
         self._rates = rates
-        self._slots = Slots(bounds)
+        self._slots = FairPlaces(bounds.working, bounds.waiting, bounds.wait_seconds)
         self._in_hand: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,7 +87,7 @@ class Throttle:
         if self._rates is None:
             await self._slotted(scope, receive, send)
             return
-        grant = await _ASKING.do(self._rates.take, who)
+        grant = await _ASKING.do(holder(scope), self._rates.take, who)
         rate_headers = _headers(self._rates, grant)
         if not grant.allowed:
             error = TooManyRequestsError(
@@ -154,13 +109,13 @@ class Throttle:
         if scope["path"] in STREAMED or not self._bounds.working:
             await self._app(scope, receive, send)
             return
-        held = False
+        held, own = False, holder(scope)
 
         async def whole() -> Message:
             nonlocal held
             message = await receive()
             if not held and message["type"] == "http.request" and not message.get("more_body", False):
-                if not await self._slots.take():
+                if not await self._slots.take(own):
                     raise _busy()  # which FastAPI lets through its reading of the body
                 held = True
             return message
@@ -169,14 +124,14 @@ class Throttle:
             if _has_body(scope):
                 await self._app(scope, whole, send)
                 return
-            held = await self._slots.take()
+            held = await self._slots.take(own)
             if held:
                 await self._app(scope, receive, send)
             else:
                 await _refuse(UnavailableError(_BUSY), "queue", {}, scope, receive, send)
         finally:
             if held:
-                self._slots.free()
+                self._slots.free(own)
 
 
 _BUSY = "There are too many requests; this one was not begun."
@@ -189,8 +144,8 @@ def _busy() -> HTTPException:
 
 def _name(scope: Scope) -> str:
     """Return the name that the request's limits count under."""
-    principal = asker(scope)
-    return f"{principal.tenant}/{principal.name}" if principal != LOCAL else f"at {client(scope)}"
+    own = holder(scope)
+    return own.key if asker(scope) == LOCAL else f"{own.tenant}/{own.key}"
 
 
 def _has_body(scope: Scope) -> bool:

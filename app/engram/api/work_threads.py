@@ -2,27 +2,49 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
+from engram.api.fair_places import FairPlaces, Holder
+
 T = TypeVar("T")
 
 
 class WorkThreads:
-    """Does work beside the event loop, on which every other request waits; what is too much waits in its turn."""
+    """Does work beside the event loop, on which every other request waits.
+
+    What is too much waits for a place. Tenants share the places fairly, see ``FairPlaces``.
+    """
 
     def __init__(self, name: str, at_once: int) -> None:
         """``name`` of the work, another one for each kind; ``at_once`` threads, 0: any number."""
-        self._limiters: RunVar[CapacityLimiter] = RunVar(name)
-        self._at_once = at_once or math.inf
+        self._places: RunVar[tuple[FairPlaces, CapacityLimiter]] = RunVar(name)
+        self._at_once = at_once
+
+    async def do(self, holder: Holder, work: Callable[..., T], *arguments: Any) -> T:
+        """Return what ``work`` returns; it is not begun for a caller that is cancelled while it waits."""
+        try:
+            places, limiter = self._places.get()
+        except LookupError:
+            places, limiter = FairPlaces(self._at_once), CapacityLimiter(math.inf)
+            self._places.set((places, limiter))
+        await places.take(holder)
+        try:
+            return await to_thread.run_sync(work, *arguments, limiter=limiter)
+        finally:
+            places.free(holder)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestThreads:
+    """The threads for the work of one request."""
+
+    threads: WorkThreads
+    holder: Holder
 
     async def do(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Return the result of ``work``; a request cancelled while it waits does no work."""
-        try:
-            limiter = self._limiters.get()
-        except LookupError:
-            limiter = CapacityLimiter(self._at_once)
-            self._limiters.set(limiter)
-        return await to_thread.run_sync(work, *arguments, limiter=limiter)
+        """Return what ``work`` returns, done in this request's turn."""
+        return await self.threads.do(self.holder, work, *arguments)

@@ -18,7 +18,9 @@ cli.add_typer(access, name="access", rich_help_panel=RUN)
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="Whose it is; made if it is not there.")]
 HEADINGS = ("id", "name", "judge", "ends in", "scopes", "expires", "state")
-QUOTAS = ("passages", "queries", "verdicts", "llm_tokens", "jobs", "judges")
+QUOTAS = (
+    "passages", "queries", "verdicts", "llm_tokens", "jobs", "judges", "collections", "keys", "sessions", "facts",
+)  # fmt: skip
 
 
 @contextmanager
@@ -134,9 +136,8 @@ def list_tenants(as_json: JsonOption = False) -> None:
         (one.name, str(one.collections), str(one.passages), str(one.keys), *_quota_cells(asdict(one.quotas)))
         for one in tenants
     ]
-    say_table(
-        [("tenant", "collections", "passages", "keys", *(f"max {name}" for name in QUOTAS)), *rows], "<" + ">" * 9
-    )
+    head = ("tenant", "collections", "passages", "keys", *(f"max {name}" for name in QUOTAS))
+    say_table([head, *rows], "<" + ">" * (len(head) - 1))
 
 
 @access.command("tenant")
@@ -148,12 +149,16 @@ def set_tenant(
     llm_tokens: Annotated[int | None, typer.Option(min=0, help="Tokens a day of a language model.")] = None,
     jobs: Annotated[int | None, typer.Option(min=0, help="Jobs open at a time.")] = None,
     judges: Annotated[int | None, typer.Option(min=0, help="Judges that it may have.")] = None,
+    collections: Annotated[int | None, typer.Option(min=0, help="Collections that it may have.")] = None,
+    keys: Annotated[int | None, typer.Option(min=0, help="Access keys that it may have.")] = None,
+    sessions: Annotated[int | None, typer.Option(min=0, help="Sessions a day.")] = None,
+    facts: Annotated[int | None, typer.Option(min=0, help="Facts that it may state a day.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a tenant, or set its quotas anew: what is left out is not bounded."""
+    """Make a tenant, or set its quotas anew: what is left out is as ENGRAM_TENANT_... say, else not bounded."""
     from engram.storage.auth.tenants import Quotas
 
-    quotas = Quotas(passages, queries, verdicts, llm_tokens, jobs, judges)
+    quotas = Quotas(passages, queries, verdicts, llm_tokens, jobs, judges, collections, keys, sessions, facts)
     with _keys("set tenant", name) as service:
         service.set_tenant(name, quotas)
     if as_json:

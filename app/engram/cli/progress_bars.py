@@ -13,6 +13,16 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from engram.cli.terminal import visible
+
+
+class Label(TextColumn):
+    """Label of a task, such as a file's name, with control characters in a visible form."""
+
+    def render(self, task: Task) -> Text:
+        """Render the label."""
+        return Text(visible(task.description))
+
 
 class Rate(ProgressColumn):
     """Recent number of items per second."""
@@ -26,7 +36,7 @@ class Rate(ProgressColumn):
 def progress_bar(console: Console) -> Progress:
     """Make a bar with progress, rate, elapsed and remaining time of a job."""
     columns = (
-        TextColumn("{task.description}", markup=False),
+        Label("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         Rate(),

@@ -61,7 +61,10 @@ def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str
 @cli.command(rich_help_panel=LEARNT)
 def verify(
     collections: Annotated[
-        list[str] | None, typer.Option("--collection", "-c", help="A name; repeatable; all by default.")
+        list[str] | None,
+        typer.Option(
+            "--collection", "-c", help="A name, or TENANT/NAME; repeatable; all of all tenants by default."
+        ),
     ] = None,
     differences: Annotated[
         int, typer.Option(min=1, max=100_000, help="Differences shown of each collection.")
@@ -77,10 +80,10 @@ def verify(
 
     with application(settings()) as services:
         where = services.database.address
-        scopes = [services.access.scope(name) for name in collections or ()]
         reports = []
         every = services.verify.every(differences)
-        for report in (services.verify.verify(scope, differences) for scope in scopes) if scopes else every:
+        named = (services.verify.verify_named(name, differences) for name in collections or ())
+        for report in named if collections else every:
             reports.append(report)
             if not as_json:
                 _print(report)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -12,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from engram.cli.http_client import Client
     from engram.config.settings import Settings
@@ -172,9 +173,37 @@ def client_of(url: str | None) -> "Client":
     return Client(base_url(url), access_key())
 
 
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Characters that a terminal obeys or that change the order of others: C0 but line feed and tab, DEL, C1, marks of
+direction, separators of lines, invisible tags, lone surrogates."""
+
+
+def visible(text: str) -> str:
+    r"""Return the text with what a terminal would obey in a visible form, such as ``\x1b`` and ``\u202e``.
+
+    Stored texts are other people's: printed as they are, they could rename the window, write to the clipboard, or
+    show themselves in another order. Line feeds and tabs stay.
+    """
+    return _UNSEEN.sub(_spelled, text)
+
+
+def _spelled(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def say(text: str) -> None:
-    """One line for the caller, as it stands."""
-    out().print(text, markup=False, highlight=False, emoji=False)
+    """Print one line for the caller, with control characters in a visible form."""
+    out().print(visible(text), markup=False, highlight=False, emoji=False)
+
+
+def show(table: "RenderableType", width: int | None = None) -> None:
+    """Print a table that Engram made; ``width`` in columns, by default the terminal's."""
+    from rich.console import Console
+
+    Console(width=width).print(table)
 
 
 def counted(number: int, one: str) -> str:
@@ -184,6 +213,7 @@ def counted(number: int, one: str) -> str:
 
 def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
     """Rows in aligned columns; ``sides`` has a sign for each, as formats do: "<" to the left, ">" to the right."""
+    rows = [[visible(cell).replace("\n", "\\n").replace("\t", "\\t") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True))
@@ -206,13 +236,14 @@ def _text(value: Any) -> str:
 
 
 def complain(text: str) -> None:
-    """One line about what went wrong, as it stands."""
-    err().print(" ".join(text.split()), markup=False, highlight=False, emoji=False)
+    """Print one line about what went wrong, with control characters in a visible form."""
+    err().print(visible(" ".join(text.split())), markup=False, highlight=False, emoji=False)
 
 
 def say_json(value: Any) -> None:
-    """The service's answer, indented."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Print the service's answer, indented; characters that a terminal would obey are escaped as JSON escapes."""
+    written = json.dumps(value, indent=2, ensure_ascii=False)
+    sys.stdout.write(_UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], written) + "\n")
 
 
 def _say_version(requested: bool) -> None:

@@ -48,6 +48,25 @@ class OperationSettings(BaseSettings):
         ),
     )
 
+    # Quotas of tenants other than `local`, where `engram access tenant` sets no others
+    tenant_passages: int = Field(
+        default=1_000_000, ge=0, description="Passages that a tenant may hold; 0: any number."
+    )
+    tenant_collections: int = Field(
+        default=1_000, ge=0, description="Collections that a tenant may have; 0: any number."
+    )
+    tenant_keys: int = Field(
+        default=1_000, ge=0, description="Access keys that a tenant may have at a time; 0: any number."
+    )
+    tenant_sessions: int = Field(
+        default=10_000, ge=0, description="Sessions that a tenant may start on a day (UTC); 0: any number."
+    )
+    tenant_facts: int = Field(
+        default=100_000,
+        ge=0,
+        description="Facts that a tenant may state on a day (UTC) by `POST /facts`; 0: any number.",
+    )
+
     # Documents
     document_max_bytes: int = Field(
         default=32 * 1024 * 1024,

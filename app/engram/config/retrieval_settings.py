@@ -19,6 +19,15 @@ class RetrievalSettings(BaseSettings):
             "is given up with a 503 of type `deadline`."
         ),
     )
+    question_tokens: int = Field(
+        default=512,
+        ge=16,
+        le=100_000,
+        description=(
+            "Most tokens of a question, as the encoder counts them; all its expansions together may have four "
+            "times as many. A longer one is answered 422. It bounds the time that one question takes."
+        ),
+    )
     question_memory_threshold: float = Field(
         default=0.6,
         ge=0,

@@ -1,16 +1,43 @@
-"""How long a request may take: set when it comes in, heeded wherever it asks the database."""
+"""Ends of work: its deadline, the moment when its client leaves, the moment when its job is stopped.
+
+A request sets the first two when it comes in. They are heeded wherever the request asks the database, and between
+two batches of the encoder. A job is stopped by a function that its runner gives.
+"""
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
-from engram.context.errors import DeadlineError
+from engram.context.errors import AbandonedError, DeadlineError
 
 _ends: ContextVar[float | None] = ContextVar("deadline", default=None)
+_client_left: ContextVar[Callable[[], bool] | None] = ContextVar("client_left", default=None)
+_stopped: ContextVar[Callable[[], bool] | None] = ContextVar("job_stopped", default=None)
+
+
+class WorkStoppedError(Exception):
+    """The job that the work belongs to was cancelled, taken over or told to stop."""
 
 
 def begin(seconds: float) -> None:
     """What is done in this context from now on, threads it is handed to included, has so long."""
     _ends.set(time.monotonic() + seconds)
+
+
+def watch_client(has_left: Callable[[], bool]) -> None:
+    """Give up what is done in this context from now on once ``has_left`` says that the client has left."""
+    _client_left.set(has_left)
+
+
+@contextmanager
+def until(stopped: Callable[[], bool]) -> Iterator[None]:
+    """Give up long computations within the block once ``stopped`` says so; see ``check_work``."""
+    before = _stopped.set(stopped)
+    try:
+        yield
+    finally:
+        _stopped.reset(before)
 
 
 def end() -> float | None:
@@ -25,10 +52,27 @@ def is_over() -> bool:
 
 
 def check() -> None:
-    """Go on only if there is time left.
+    """Go on only if there is time left and the client waits.
 
     Raises:
-        DeadlineError: there is not.
+        DeadlineError: there is no time left.
+        AbandonedError: the client has left.
     """
     if is_over():
         raise DeadlineError("The request took longer than ENGRAM_QUERY_TIMEOUT_SECONDS allows, and was given up.")
+    has_left = _client_left.get()
+    if has_left is not None and has_left():
+        raise AbandonedError("The client closed its connection before the answer.")
+
+
+def check_work() -> None:
+    """Go on with a long computation only if somebody still wants its result.
+
+    Raises:
+        DeadlineError, AbandonedError: as for ``check``.
+        WorkStoppedError: the job was stopped.
+    """
+    check()
+    stopped = _stopped.get()
+    if stopped is not None and stopped():
+        raise WorkStoppedError

@@ -218,6 +218,14 @@ class DeadlineError(UnavailableError):
     title = "Deadline exceeded"
 
 
+class AbandonedError(EngramError):
+    """The client closed its connection before it was answered; the work for it was given up."""
+
+    status = 499
+    type = "client-closed-request"
+    title = "Client closed request"
+
+
 class ConfigurationError(EngramError):
     """Engram cannot start as configured."""
 

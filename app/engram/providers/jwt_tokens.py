@@ -4,37 +4,35 @@ from collections.abc import Mapping
 from typing import Any
 
 import jwt
-from jwt import PyJWKClient
 
-from engram.context.errors import ConfigurationError, UnauthorizedError, UnavailableError
+from engram.context.errors import ConfigurationError, UnauthorizedError
+from engram.providers.jwt_keys import ProviderKeys
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Of key pairs alone: a shared secret would let whoever checks tokens make them."""
 LEEWAY_SECONDS = 30
-KEYS_SECONDS = 300
-"""How long the provider's keys are believed; one that is not among them has them fetched again."""
-TIMEOUT_SECONDS = 5
 
 
 class Tokens:
     """Checks tokens of one issuer for one audience by the keys that it publishes."""
 
     def __init__(self, issuer: str, audience: str, keys_url: str) -> None:
+        """Begin to fetch the issuer's keys in the background."""
         if not keys_url.startswith(("https://", "http://")):
             raise ConfigurationError("ENGRAM_JWT_KEYS_URL must begin with https:// (or http://).")
         self._issuer = issuer
         self._audience = audience
-        self._keys = PyJWKClient(keys_url, lifespan=KEYS_SECONDS, timeout=TIMEOUT_SECONDS)
+        self.keys = ProviderKeys(keys_url)
 
     def claims(self, token: str) -> Mapping[str, Any]:
-        """Verify a token and return its claims, subject and expiry among them.
+        """Verify a token without network access and return its claims, subject and expiry among them.
 
         Raises:
             UnauthorizedError: it is not signed by the issuer, not for this audience, or not valid now.
-            UnavailableError: the issuer's keys are out of reach.
+            UnavailableError: the issuer's keys are out of reach, or are being fetched anew.
         """
         try:
-            key = self._keys.get_signing_key_from_jwt(token)
+            key = self.keys.find(jwt.get_unverified_header(token).get("kid"))
             found: Mapping[str, Any] = jwt.decode(
                 token,
                 key.key,
@@ -44,8 +42,8 @@ class Tokens:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        except jwt.PyJWKClientConnectionError as error:
-            raise UnavailableError("The identity provider's keys are out of reach.") from error
         except jwt.PyJWTError as error:
             raise UnauthorizedError(f"The token does not hold: {error}.") from error
+        except (OverflowError, RecursionError, TypeError, ValueError) as error:  # as of `exp: 1e400`
+            raise UnauthorizedError("The token does not hold: a claim is no value that it may have.") from error
         return found

@@ -15,6 +15,7 @@ from engram.api import console_files, documentation, error_dialects, problems
 from engram.api.auth import routes as access
 from engram.api.authentication_middleware import Authenticated, is_public
 from engram.api.body_limit import BodyLimit
+from engram.api.client_presence import ClientPresence
 from engram.api.corpus import document_routes
 from engram.api.corpus import routes as corpus_routes
 from engram.api.corpus.schemas import PassagesIn
@@ -112,6 +113,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.draining = False
     settings = Settings(_env_file=None) if application is None else application.settings
     app.state.answering = WorkThreads("engram-questions", settings.max_concurrent_queries)
+    app.add_middleware(ClientPresence)
     app.add_middleware(DrainMiddleware)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
     _throttle(app, settings, None if application is None else application.rates)

@@ -4,12 +4,14 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
+from urllib.parse import quote
 
 import structlog
 
 from engram import __version__
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
+from engram.providers.embedded import EmbeddedPostgres
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
 from engram.providers.llm import Llm
@@ -94,6 +96,7 @@ from engram.services.sessions.session_service import SessionService
 from engram.services.sessions.session_trajectories import TrajectoryService
 from engram.services.sessions.socratic_planner import SocraticPlanner
 from engram.services.sessions.tree_planner import TreePlanner
+from engram.storage.auth.tenants import Quotas
 from engram.storage.corpus import collections
 from engram.storage.retrieval.query_focus import GraphLimits
 from engram.telemetry import tracing
@@ -105,6 +108,8 @@ log = structlog.get_logger(__name__)
 
 LOGGED_COLLECTIONS = 20
 """Most collections of other encoders that a starting process logs."""
+FIRST_KEYS_SECONDS = 2.0
+"""How long a start waits for the first keys of an identity provider."""
 REMOTE_REQUEST_RATE = 20.0
 """Requests a second of each caller, where none is configured and other machines can reach the API."""
 
@@ -205,7 +210,15 @@ class Application:
     @cached_property
     def quotas(self) -> QuotaService:
         """Quotas of tenants."""
-        return QuotaService(self.database, remember_seconds=self.settings.access_cache_seconds)
+        settings = self.settings
+        defaults = Quotas(
+            passages=settings.tenant_passages or None,
+            collections=settings.tenant_collections or None,
+            keys=settings.tenant_keys or None,
+            sessions=settings.tenant_sessions or None,
+            facts=settings.tenant_facts or None,
+        )
+        return QuotaService(self.database, remember_seconds=settings.access_cache_seconds, defaults=defaults)
 
     @cached_property
     def rates(self) -> Rates | None:
@@ -591,8 +604,13 @@ class Application:
             self.encoder,
             self.language,
             settings.llm_base_url,
-            embedded=None if settings.database_url else settings.data_dir,
+            embedded=settings.data_dir if self._has_embedded_postgres() else None,
         )
+
+    def _has_embedded_postgres(self) -> bool:
+        """Whether Postgres keeps its data in the data directory, whichever process started it."""
+        server = EmbeddedPostgres(self.settings.data_dir.resolve() / "postgres")
+        return f"host={quote(str(server.socket_directory))}&" in self.addresses.database_url
 
     @cached_property
     def state(self) -> StateService:
@@ -612,6 +630,7 @@ class Application:
     def warm_up(self) -> None:
         """Load models and check the configuration before the first request."""
         _ = self.priors
+        tokens = self.models.tokens  # whose keys are fetched meanwhile
         self.check_dimension()
         if self.database.replica is not None:
             self.database.replica.start()
@@ -622,6 +641,8 @@ class Application:
         self.embedder.embed(["warm-up"])
         if self.models.embedder_also is not None:
             self.models.embedder_also.embed(["warm-up"])
+        if tokens is not None:
+            tokens.keys.wait(FIRST_KEYS_SECONDS)
         # Loaded objects live as long as the process: the garbage collector need not scan them.
         gc.collect()
         gc.freeze()

@@ -51,7 +51,8 @@ class Models:
     @cached_property
     def encoder(self) -> Encoder:
         """Choice of the encoder that made a collection's vectors."""
-        return Encoder(self.embedder, *([self.embedder_also] if self.embedder_also else []))
+        others = [self.embedder_also] if self.embedder_also else []
+        return Encoder(self.embedder, *others, question_tokens=self.settings.question_tokens)
 
     @cached_property
     def language(self) -> Language:

@@ -6289,7 +6289,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "passages" | "jobs" | "queries" | "verdicts" | "llm_tokens" | "judges";
+            kind: "passages" | "jobs" | "queries" | "verdicts" | "llm_tokens" | "judges" | "collections" | "keys" | "sessions" | "facts";
             /**
              * Limit
              * @description Null: any number, and then days are not counted.
@@ -6297,7 +6297,7 @@ export interface components {
             limit: number | null;
             /**
              * Used
-             * @description Passages and judges that it has, jobs open; of the others, those of today (UTC).
+             * @description Passages, collections, keys and judges that it has, jobs open; of the others, those of today (UTC).
              */
             used: number;
         };

@@ -2,10 +2,12 @@
 
 import base64
 import json
+import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import jwt
@@ -13,10 +15,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from engram.context.errors import ConfigurationError, UnauthorizedError, UnavailableError
+from engram.providers.jwt_keys import FRESH_SECONDS, KEPT_SECONDS, RETRY_SECONDS, UNKNOWN_SECONDS, ProviderKeys
 from engram.providers.jwt_tokens import Tokens
 from engram.runtime.container import Application
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.scope import LOCAL
+from tests.support.processes import eventually
 
 ISSUER, AUDIENCE = "https://id.example.org", "engram"
 
@@ -26,12 +30,22 @@ class Provider:
 
     def __init__(self) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
-        numbers = self.key.public_key().public_numbers()
-        point = {"x": _text(numbers.x), "y": _text(numbers.y)}
-        body = json.dumps({"keys": [{"kty": "EC", "crv": "P-256", "kid": "one", "use": "sig", **point}]}).encode()
+        self.name = "one"
+        self.go = threading.Event()
+        self.go.set()
+        self.resets = False
+        self.asked = 0
+        provider = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                provider.asked += 1
+                provider.go.wait(60)
+                if provider.resets:
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    self.connection.close()
+                    return
+                body = provider.published()
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -40,8 +54,19 @@ class Provider:
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def published(self) -> bytes:
+        """The JWK set."""
+        numbers = self.key.public_key().public_numbers()
+        point = {"x": _text(numbers.x), "y": _text(numbers.y)}
+        keys = [{"kty": "EC", "crv": "P-256", "kid": self.name, "use": "sig", **point}]
+        return json.dumps({"keys": keys}).encode()
+
+    def rotate(self, name: str) -> None:
+        """Publish another key instead."""
+        self.key, self.name = ec.generate_private_key(ec.SECP256R1()), name
 
     @property
     def url(self) -> str:
@@ -50,8 +75,8 @@ class Provider:
     def token(self, key: Any = None, **claims: Any) -> str:
         """A token that holds for a minute and may query ``docs``, but for these claims."""
         body = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada|17", "exp": time.time() + 60}
-        body |= {"engram": {"scopes": {"docs": ["query"]}}} | claims
-        return jwt.encode(body, key or self.key, algorithm="ES256", headers={"kid": "one"})
+        body |= {"engram": {"tenant": "local", "scopes": {"docs": ["query"]}}} | claims
+        return jwt.encode(body, key or self.key, algorithm="ES256", headers={"kid": self.name})
 
 
 def _text(number: int) -> str:
@@ -69,6 +94,7 @@ def provider() -> Iterator[Provider]:
 @pytest.fixture
 def authentication(application: Application, provider: Provider) -> Authentication:
     tokens = Tokens(ISSUER, AUDIENCE, provider.url)
+    assert tokens.keys.wait(30)
     return Authentication(application.database, needed=True, remember_seconds=60, tokens=tokens)
 
 
@@ -79,7 +105,7 @@ def test_a_token_makes_a_principal_of_its_subject(authentication: Authentication
     assert one.judges_as == one.name
     assert authentication.principal(f"Bearer {provider.token(nonce='other')}") == one
     assert authentication.principal(f"Bearer {provider.token(sub='eve')}").name != one.name
-    allowed = {"scopes": {"*": ["judge"]}, "judge": "Editor", "trusted": True, "llm_tokens": 9}
+    allowed = {"tenant": "local", "scopes": {"*": ["judge"]}, "judge": "Editor", "trusted": True, "llm_tokens": 9}
     judge = authentication.principal(f"Bearer {provider.token(engram=allowed)}")
     assert (judge.judges_as, judge.trusted, judge.llm_tokens) == ("oidc:editor", True, 9)
 
@@ -93,9 +119,11 @@ def test_a_token_makes_a_principal_of_its_subject(authentication: Authentication
         {"exp": None},
         {"engram": None},
         {"engram": {}},
-        {"engram": {"scopes": ["query"]}},
-        {"engram": {"scopes": {"docs": ["write"]}}},
-        {"engram": {"scopes": {"not a name": ["query"]}}},
+        {"engram": {"tenant": "local", "scopes": ["query"]}},
+        {"engram": {"tenant": "local", "scopes": {"docs": ["write"]}}},
+        {"engram": {"tenant": "local", "scopes": {"not a name": ["query"]}}},
+        {"engram": {"scopes": {"docs": ["query"]}}},
+        {"engram": {"tenant": None, "scopes": {"docs": ["query"]}}},
         {"engram": {"scopes": {"docs": ["query"]}, "tenant": "no-such-tenant"}},
     ],
     ids=str,
@@ -123,9 +151,107 @@ def test_only_the_providers_key_signs(authentication: Authentication, provider: 
 
 def test_a_provider_that_is_away_is_no_mistake_of_the_caller(application: Application, provider: Provider) -> None:
     tokens = Tokens(ISSUER, AUDIENCE, "http://127.0.0.1:1/keys")
+    assert tokens.keys.wait(30)
     away = Authentication(application.database, needed=True, remember_seconds=60, tokens=tokens)
     with pytest.raises(UnavailableError, match="out of reach"):
         away.principal(f"Bearer {provider.token()}")
+
+
+@pytest.mark.parametrize("claim", ["llm_tokens", "exp"])
+def test_a_number_without_bounds_is_no_claim(
+    authentication: Authentication, provider: Provider, claim: str
+) -> None:
+    """JSON has 1e400, which is infinite here."""
+    own = {"tenant": "local", "scopes": {"docs": ["query"]}}
+    claims = {"engram": own | {"llm_tokens": 123456789}} if claim == "llm_tokens" else {"exp": 123456789}
+    head, body, _ = provider.token(**claims).split(".")
+    written = base64.urlsafe_b64decode(body + "==").replace(b"123456789", b"1e400")
+    signed = f"{head}.{base64.urlsafe_b64encode(written).decode().rstrip('=')}"
+    signature = jwt.algorithms.ECAlgorithm(jwt.algorithms.ECAlgorithm.SHA256).sign(signed.encode(), provider.key)
+    token = f"{signed}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
+    with pytest.raises(UnauthorizedError):
+        authentication.principal(f"Bearer {token}")
+
+
+def test_a_reset_connection_is_an_outage(application: Application, provider: Provider) -> None:
+    provider.resets = True
+    tokens = Tokens(ISSUER, AUDIENCE, provider.url)
+    assert tokens.keys.wait(30)
+    with pytest.raises(UnavailableError, match="out of reach"):
+        tokens.claims(provider.token())
+
+
+def test_nobody_waits_for_a_provider_that_hangs(provider: Provider) -> None:
+    """Neither for the first keys nor for new ones: the request thread asks no network."""
+    provider.go.clear()
+    tokens = Tokens(ISSUER, AUDIENCE, provider.url)
+    with pytest.raises(UnavailableError):
+        tokens.claims(provider.token())
+    assert not tokens.keys.wait(0.0)
+    provider.go.set()
+    assert tokens.keys.wait(30)
+    assert tokens.claims(provider.token())["sub"] == "ada|17"
+
+
+def test_old_keys_serve_while_new_ones_are_fetched(provider: Provider) -> None:
+    now = [1_000.0]
+    keys = ProviderKeys(provider.url, lambda: now[0])
+    assert keys.wait(30)
+    provider.go.clear()
+    now[0] += FRESH_SECONDS + 1
+    assert keys.find("one").key_id == "one"
+    eventually(lambda: provider.asked == 2)
+    assert keys.find("one").key_id == "one"
+    provider.go.set()
+
+
+def test_keys_of_a_provider_that_is_away_serve_for_a_day(provider: Provider) -> None:
+    now = [1_000.0]
+    keys = ProviderKeys(provider.url, lambda: now[0])
+    assert keys.wait(30)
+    provider.resets = True
+    now[0] += KEPT_SECONDS - 1
+    assert keys.find("one").key_id == "one"
+    eventually(lambda: provider.asked == 2)
+    now[0] += 2
+    with pytest.raises(UnavailableError):
+        keys.find("one")
+
+
+def test_failures_are_remembered(provider: Provider) -> None:
+    provider.resets = True
+    now = [1_000.0]
+    keys = ProviderKeys(provider.url, lambda: now[0])
+    assert keys.wait(30)
+    for _ in range(20):
+        with pytest.raises(UnavailableError):
+            keys.find("one")
+    assert provider.asked == 1
+    provider.resets = False
+    now[0] += RETRY_SECONDS
+    with pytest.raises(UnavailableError):
+        keys.find("one")
+    eventually(lambda: keys._fetched_at is not None)
+    assert keys.find("one").key_id == "one"
+    assert provider.asked == 2
+
+
+def test_a_new_key_is_fetched_once_and_made_up_ones_seldom(provider: Provider) -> None:
+    now = [1_000.0]
+    keys = ProviderKeys(provider.url, lambda: now[0])
+    assert keys.wait(30)
+    for name in ("no", "none"):
+        with pytest.raises(UnauthorizedError):
+            keys.find(name)
+    provider.rotate("two")
+    now[0] += UNKNOWN_SECONDS
+    with pytest.raises((UnavailableError, UnauthorizedError)):
+        keys.find("two")
+    eventually(lambda: "two" in keys._keys)
+    assert keys.find("two").key_id == "two"
+    with pytest.raises(UnauthorizedError):
+        keys.find("one")
+    assert provider.asked == 2
 
 
 def test_without_a_provider_a_token_is_no_key(application: Application, provider: Provider) -> None:

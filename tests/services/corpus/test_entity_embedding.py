@@ -28,6 +28,9 @@ class Heard:
         self.dimension = self._embedder.dimension
         self.texts: list[str] = []
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.texts += texts
         return self._embedder.embed(texts)

@@ -293,6 +293,7 @@ class TestSmallBatches:
             # Each passage has two or more sentences and names.
             (graph_builder, "BATCH_ROWS", 1, [[1], [2], [3], [4], [5]]),
             (graph_builder, "BATCH_CHARACTERS", 1, [[1], [2], [3], [4], [5]]),
+            (graph_builder, "BATCH_TOKENS", 1, [[1], [2], [3], [4], [5]]),
             (graph_writer, "ROWS", 2, [[1, 2, 3, 4, 5]]),
         ],
     )
@@ -340,10 +341,11 @@ class TestSmallBatches:
 
         assert (again["created"], again["unchanged"]) == (1, 5)
 
+    @pytest.mark.parametrize("bound", ["BATCH_CHARACTERS", "BATCH_TOKENS"])
     def test_keys_are_made_anew_in_small_steps(
-        self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+        self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch, bound: str
     ) -> None:
-        monkeypatch.setattr(rekey, "BATCH_CHARACTERS", 1)
+        monkeypatch.setattr(rekey, bound, 1)
         staged: list[int] = []
         stage = staged_keys.stage
 

@@ -34,6 +34,9 @@ class Disturbed:
         self.dimension = self._embedder.dimension
         self.calls = 0
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._embedder.count_tokens(texts)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls += 1
         self._before(texts)

@@ -1,6 +1,7 @@
 """The runner: tries and parking, outages, stops, cancelling, claims that are lost, lanes."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
@@ -8,13 +9,16 @@ from uuid import uuid4
 import pytest
 import structlog
 
+from engram.context import deadline
 from engram.context.errors import LlmError, StatementGivenUpError, UnavailableError
 from engram.runtime.container import Application
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, JobThreads, Runner
 from engram.services.jobs.work import Kind, Work
+from engram.storage.auth import tenants
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
 from engram.storage.jobs import job_claims, jobs
+from engram.storage.jobs.job_claims import Turns
 from engram.storage.jobs.jobs import Job
 from tests.support import state
 from tests.support.jobs import make_due
@@ -53,12 +57,32 @@ class Bench:
         self.handler = Scripted(run)
         return Runner(self.database, {kind or self.kind(): self.handler}, lease_seconds=lease_seconds)
 
-    def queue(self, kind: Kind | None = None, received: int = 0) -> None:
+    def of_tenant(self, tenant: str) -> int:
+        """One more collection, of a tenant of this test's own unless it is ``local``."""
+        name = tenant if tenant == "local" else f"{tenant}-{self.collection}"
+        with self.database.write() as writer:
+            tenants.make(writer, name)
+            return collections.open_for_writing(
+                writer, f"{self.collection}-{uuid4().hex[:8]}", self.application.encoder.id, name
+            ).collection.id
+
+    def created(self, target: int) -> int:
+        with self.database.read() as reader:
+            return int(reader.scalar("SELECT created FROM job WHERE collection_id = %(c)s", {"c": target}))
+
+    def statuses(self, *targets: int) -> list[str]:
+        with self.database.read() as reader:
+            return [
+                reader.scalar("SELECT status FROM job WHERE collection_id = %(c)s", {"c": target})
+                for target in targets
+            ]
+
+    def queue(self, kind: Kind | None = None, received: int = 0, target: int | None = None) -> None:
         asked = kind or self.kind()
         with self.database.write() as writer:
             assert jobs.add(
                 writer,
-                self.target,
+                target or self.target,
                 uuid4(),
                 kind=asked.name,
                 lane=asked.lane,
@@ -372,3 +396,120 @@ class TestCrew:
                 eventually(lambda: crew.step() and False)
             assert crew.step()
         assert (bench.row["status"], bench.row["attempts"]) == ("succeeded", 0)
+
+
+class TestTurns:
+    """Tenants take turns first, then collections."""
+
+    def test_another_tenants_job_runs_beside_a_long_one(self, bench: Bench) -> None:
+        began, done = threading.Event(), threading.Event()
+
+        def work(job: Work) -> None:
+            if job.job.collection_id == bench.target:
+                began.set()
+                assert done.wait(30)
+            else:
+                done.set()
+            bench.finish(job)
+
+        bench.queue()
+        with JobThreads(bench.runner(work), lambda: False) as crew:
+            assert crew.step()
+            assert began.wait(30)
+            other = bench.of_tenant("other")
+            bench.queue(target=other)
+            assert crew.step()
+        assert bench.statuses(bench.target, other) == ["succeeded", "succeeded"]
+
+    def test_a_tenant_has_one_job_of_a_lane_in_hand(self, bench: Bench) -> None:
+        first, second = bench.target, bench.of_tenant("local")
+        done = threading.Event()
+
+        def work(job: Work) -> None:
+            assert done.wait(30)
+            bench.finish(job)
+
+        bench.queue(target=first)
+        bench.queue(target=second)
+        with JobThreads(bench.runner(work), lambda: False) as crew:
+            assert crew.step()
+            assert not crew.step()
+            done.set()
+        assert bench.statuses(first, second) == ["succeeded", "succeeded"]
+
+    def test_a_job_goes_back_after_its_batch_while_another_collection_waits(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("engram.services.jobs.job_runner.TURN_SECONDS", 0.0)
+        first, second = bench.target, bench.of_tenant("local")
+        batches: list[int] = []
+
+        def work(job: Work) -> None:
+            for _ in range(3 - bench.created(job.job.collection_id)):
+                with bench.database.write() as writer:
+                    job.advance(writer, created=1)
+                batches.append(job.job.collection_id)
+                if bench.created(job.job.collection_id) < 3 and job.should_stop():
+                    return
+            bench.finish(job)
+
+        bench.queue(target=first)
+        bench.queue(target=second)
+        with JobThreads(bench.runner(work), lambda: False) as crew:
+            assert crew.step()
+        assert batches == [first, second, first, second, first, second]
+        assert bench.statuses(first, second) == ["succeeded", "succeeded"]
+
+    def test_a_job_that_nobody_waits_for_goes_on(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("engram.services.jobs.job_runner.TURN_SECONDS", 0.0)
+        begun: list[int] = []
+
+        def work(job: Work) -> None:
+            begun.append(1)
+            for _ in range(3):
+                with bench.database.write() as writer:
+                    job.advance(writer, created=1)
+                assert not job.should_stop()
+            bench.finish(job)
+
+        bench.queue()
+        with JobThreads(bench.runner(work), lambda: False) as crew:
+            assert crew.step()
+        assert len(begun) == 1
+
+    def test_the_tenant_with_fewer_running_jobs_comes_first(self, bench: Bench) -> None:
+        """So several workers share one tenant's jobs only while nobody else waits."""
+        first, second, other = bench.target, bench.of_tenant("local"), bench.of_tenant("other")
+        for target in (first, second, other):
+            bench.queue(target=target)
+        runner = bench.runner(bench.finish)
+        claimed = [runner.claim(uuid4(), runner.lanes) for _ in range(3)]
+        assert [job.collection_id for job in claimed if job is not None] == [first, other, second]
+
+    def test_the_tenant_that_was_served_least_recently_comes_first(self, bench: Bench) -> None:
+        first, other = bench.target, bench.of_tenant("other")
+        bench.queue(target=first)
+        bench.queue(target=other)
+        runner, lane = bench.runner(bench.finish), bench.kind().lane
+        job = runner.claim(
+            uuid4(), runner.lanes, turns=Turns(served={(lane, "local"): 2, (lane, other_tenant(bench)): 1})
+        )
+        assert job is not None
+        assert job.collection_id == other
+
+    def test_a_cancellation_ends_a_computation(self, bench: Bench) -> None:
+        """Between two batches of the encoder, which is long before the batch of the job is whole."""
+
+        def compute(_: Work) -> None:
+            bench.cancel()
+            while True:
+                deadline.check_work()
+                time.sleep(0.01)
+
+        bench.queue()
+        assert bench.runner(compute).run_ready() == 1
+        assert bench.row["status"] == "cancelled"
+
+
+def other_tenant(bench: Bench) -> str:
+    return f"other-{bench.collection}"

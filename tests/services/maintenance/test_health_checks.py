@@ -4,12 +4,14 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 import redis as redis_client
+from pydantic import SecretStr
 
 from engram.context.errors import ConfigurationError, UnavailableError
 from engram.runtime import heartbeat
@@ -125,6 +127,11 @@ def test_readiness_knows_of_a_disk_that_is_nearly_full(
     assert application.health.readiness().disk_free_bytes == pytest.approx(
         shutil.disk_usage(application.settings.data_dir).free, rel=0.2
     )
+    # As the processes of `engram up` have it: the address of the embedded server is given to them.
+    told = application.settings.model_copy(update={"database_url": SecretStr(application.addresses.database_url)})
+    with closing(Application(told, application.addresses)) as apart:
+        apart.models.embedder, apart.models.language = application.embedder, application.language
+        assert apart.health.readiness().disk_free_bytes is not None
     full = SimpleNamespace(free=health_checks.LEAST_DISK_BYTES - 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     assert application.health.readiness().status == "degraded"

@@ -55,6 +55,7 @@ def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
 )
 def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> AccessKeyMade:
     """Make a key of the same tenant. It is shown in this answer and never again."""
+    app.quotas.admit_key(asker)
     return AccessKeyMade.from_new_key(app.access_keys.make(asker, body.to_request()))
 
 
@@ -86,6 +87,7 @@ def get_access_keys(
 )
 def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> AccessKeyMade:
     """Make a key of the same principal with the same scopes; the old one counts for `grace_seconds` more."""
+    app.quotas.admit_key(asker)
     return AccessKeyMade.from_new_key(app.access_keys.rotate(asker, key_id, body.grace_seconds))
 
 

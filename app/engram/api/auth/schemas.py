@@ -130,9 +130,22 @@ class QuotaOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens", "judges"]
+    kind: Literal[
+        "passages",
+        "jobs",
+        "queries",
+        "verdicts",
+        "llm_tokens",
+        "judges",
+        "collections",
+        "keys",
+        "sessions",
+        "facts",
+    ]
     used: int = Field(
-        description="Passages and judges that it has, jobs open; of the others, those of today (UTC)."
+        description=(
+            "Passages, collections, keys and judges that it has, jobs open; of the others, those of today (UTC)."
+        )
     )
     limit: int | None = Field(description="Null: any number, and then days are not counted.")
 

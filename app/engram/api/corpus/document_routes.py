@@ -15,6 +15,7 @@ from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey,
 from engram.api.jobs.routes import accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.problems import responses
+from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, Storable
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import (
@@ -103,7 +104,9 @@ async def post_documents(
     data = await _body(request, app.documents.limits.file_bytes)
     reception = app.ingest.receive(opening, key, source=source)
     try:
-        conversion = await CONVERTING.do(_staged, app, reception, source, data, size, overlap)
+        conversion = await CONVERTING.do(
+            holder(request.scope), _staged, app, reception, source, data, size, overlap
+        )
     except BaseException:
         await run_in_threadpool(reception.abort)
         raise

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 
 from engram.api.body_reading import BODIES
 from engram.api.corpus.schemas import PassageIn, PassagesIn
+from engram.api.request_principal import holder
 from engram.context.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
 from engram.services.corpus.passage_intake import PassageReception
 
@@ -48,11 +49,11 @@ async def receive_document(
                 raise PayloadTooLargeError(f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
     except ClientDisconnect as error:
         raise MalformedRequestError("The body did not arrive whole.") from error
-    named, lines = await BODIES.do(_read_document, bytes(body))
+    named, lines = await BODIES.do(holder(request.scope), _read_document, bytes(body))
     if None not in (named, collection) and named != collection:
         raise InvalidRequestError(f"body.collection: the query says {collection!r}, the body {named!r}")
     reception = receive(collection or named)
-    await BODIES.do(reception.digest, bytes(body))
+    await BODIES.do(holder(request.scope), reception.digest, bytes(body))
     await run_in_threadpool(_stage_document, lines, reception)
     return reception
 
@@ -109,12 +110,12 @@ async def _stage_lines(request: Request, reception: PassageReception) -> None:
     reader = _LineReader(reception)
     async for chunk in request.stream():
         if len(chunk) > INLINE_BYTES:
-            batches = await BODIES.do(reader.take, chunk)
+            batches = await BODIES.do(holder(request.scope), reader.take, chunk)
         else:
             batches = reader.take(chunk)
         for lines, errors in batches:
             await run_in_threadpool(reception.add, lines, errors)
-    for lines, errors in await BODIES.do(reader.end):
+    for lines, errors in await BODIES.do(holder(request.scope), reader.end):
         await run_in_threadpool(reception.add, lines, errors)
     if not reader.found:
         raise InvalidRequestError("The body holds no line.")

@@ -4,11 +4,13 @@ from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
+from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match
 from starlette.types import Scope as RequestScope
 
 from engram.api.body_reading import Route
 from engram.api.dependencies import (
+    Answering,
     App,
     Limit,
     OptionalKey,
@@ -33,8 +35,10 @@ from engram.api.facts.fact_out_schemas import EventOut, FactDetail, FactSearchOu
 from engram.api.facts.schemas import FactSearchIn, FactsIn, ReviseIn
 from engram.api.problems import responses
 from engram.api.schemas import MAX_ID, CollectionName
+from engram.api.service_access import ApiServices
 from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
 from engram.core.planning.session import Budget
+from engram.services.auth.scope import LOCAL, Scope
 from engram.services.facts.text_facts import BY_LLM
 
 NO_IDS = frozenset({"align", "merge", "revise", "revoke", "search"})
@@ -65,13 +69,24 @@ Graph = Annotated[CollectionName | None, Query(description="A graph of its own; 
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="State facts",
 )
-def post_facts(
-    sent: Annotated[PostedBody[FactsIn], Depends(posted(FactsIn))], app: App, key: OptionalKey
+async def post_facts(
+    sent: Annotated[PostedBody[FactsIn], Depends(posted(FactsIn))],
+    app: App,
+    key: OptionalKey,
+    answering: Answering,
 ) -> FactsOut:
     """Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
 
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
     """
+    body, scope = sent.body, sent.scope
+    by_model = body.text is not None and app.texts.chosen(body.extraction, allowed=scope.may(LLM)) == BY_LLM
+    work = partial(_stated, sent, app, key)
+    # Rules take the processor, as questions do; a language model is waited for.
+    return await (run_in_threadpool(work) if by_model else answering.do(work))
+
+
+def _stated(sent: PostedBody[FactsIn], app: ApiServices, key: str | None) -> FactsOut:
     body, scope = sent.body, sent.scope
     state = partial(
         app.facts.state,
@@ -82,6 +97,7 @@ def post_facts(
         fingerprint=body.request_values(),
     )
     if body.text is None:
+        _take_facts(app, scope, len(body.facts))
         applied = state([fact.stated() for fact in body.facts])
         return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts))
     if body.extraction == BY_LLM:
@@ -93,8 +109,15 @@ def post_facts(
         return FactsOut.from_service(body.collection, [known], app.show.facts(scope, known.facts))
     by = app.texts.chosen(body.extraction, allowed=scope.may(LLM))
     read = app.texts.read(body.title, body.text, by, Budget(**body.budget.model_dump()))
+    _take_facts(app, scope, len(read.stated))
     applied = state(read.stated)
     return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts), read)
+
+
+def _take_facts(app: ApiServices, scope: Scope, count: int) -> None:
+    """Count facts towards the quota of whoever states them."""
+    if scope.principal is not LOCAL and count:
+        app.quotas.take(scope.principal, "facts", count)
 
 
 @router.post(

@@ -241,6 +241,8 @@ async def _stored(app: App, sent: PostedBody[FeedbackIn], key: str) -> Accepted:
     if sent.scope.principal is not LOCAL:
         await run_in_threadpool(_admit, app, sent.scope, sent.body.judge)
     verdict = sent.body.to_verdict(sent.scope)
+    if verdict.expansions:
+        await run_in_threadpool(app.intake.check_expansions, verdict)
     return await asyncio.wrap_future(app.intake.submit(verdict, key, announced=not sent.body.wait))
 
 

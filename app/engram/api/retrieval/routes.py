@@ -41,7 +41,8 @@ from engram.api.retrieval.schemas import (
 )
 from engram.api.schemas import TraceId
 from engram.api.service_access import ApiServices
-from engram.api.work_threads import WorkThreads
+from engram.api.work_threads import RequestThreads
+from engram.context import deadline
 from engram.context.errors import EngramError, UnavailableError
 from engram.core.auth.access_keys import LLM, QUERY
 from engram.services.auth.scope import LOCAL, Principal
@@ -114,11 +115,12 @@ def _answered(app: ApiServices, sent: PostedBody[QueryIn], parent: str | None) -
 
 
 async def _in_turn(
-    app: ApiServices, answering: WorkThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
+    app: ApiServices, answering: RequestThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
 ) -> Response:
     """Answer queries in turn, as JSON; those that mostly wait for a language model take no turn."""
 
     def written() -> Response:  # where it was made: on the event loop all others would wait for it
+        deadline.check()  # the client may have left while it waited for its turn
         return Response(answer().model_dump_json(by_alias=True), media_type="application/json")
 
     asks_model = app.settings.llm_time_extraction or any(query.stop_rule == "llm" for query in queries)

@@ -35,7 +35,7 @@ from engram.api.sessions.schemas import (
 )
 from engram.core.auth.access_keys import QUERY
 from engram.core.planning.session import Status
-from engram.services.auth.scope import Scope
+from engram.services.auth.scope import LOCAL, Scope
 from engram.services.sessions.session_views import SessionProgress
 
 router = APIRouter(tags=["sessions"], route_class=Route)
@@ -89,6 +89,8 @@ def post_session(
 
     A worker does the rounds, or this request with `wait`: then it is answered with the session.
     """
+    if sent.scope.principal is not LOCAL:
+        app.quotas.take(sent.scope.principal, "sessions")
     session = app.sessions.start(sent.scope, sent.body.to_session(), key)
     return _answered(app, sent.scope, session, response, wait=sent.body.wait)
 

@@ -12,6 +12,9 @@ SENTENCE_CHARACTERS = 20_000
 BATCH_CHARACTERS = 500_000
 """Passages that are worked on at once: one of the longest, or hundreds of ordinary ones. A trained pipeline takes
 1.6 GB to read that much."""
+BATCH_TOKENS = 16_384
+"""Tokens that one batch of a job embeds, or those of one passage: the default encoder reads so many in about three
+seconds of two cores. Others whose jobs wait have their turn then."""
 BATCH_ROWS = 20_000
 """Sentences and names that are written at once, or those of one passage."""
 

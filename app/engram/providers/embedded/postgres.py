@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import sys
@@ -12,10 +13,11 @@ from subprocess import Popen
 from urllib.parse import quote
 
 import psycopg
+from psycopg import sql
 
 from engram.context.errors import ConfigurationError
 from engram.providers.embedded.child_process import User, spawn
-from engram.providers.embedded.data_files import bundled, create_directory, create_socket_directory
+from engram.providers.embedded.data_files import bundled, create_directory, create_socket_directory, open_private
 from engram.providers.embedded.embedded_server import EmbeddedServer
 from engram.providers.embedded.memory_budget import kept_mb, machine_bytes
 
@@ -52,7 +54,10 @@ _LOCALES = (
 
 
 class EmbeddedPostgres(EmbeddedServer):
-    """Postgres with pgvector; database and role ``engram``, without a password: the socket's folder is private.
+    """Postgres with pgvector; database and role ``engram``. The socket's folder is private.
+
+    Where another user than root starts it, the role has no password. Root's has one, in a file that the server's
+    user cannot read: other processes of that user could otherwise use the socket.
 
     Postgres refuses to run as root. Started by root it runs as the owner of the existing data, or as ``run_as``.
     Only folders created here belong to that user, and no other permission changes. If that user cannot reach the
@@ -83,12 +88,37 @@ class EmbeddedPostgres(EmbeddedServer):
 
     @property
     def url(self) -> str:
-        return f"postgresql+psycopg://engram@/engram?host={quote(str(self.socket_directory))}&port={_PORT}"
+        password = self._password()
+        role = "engram" if password is None else f"engram:{password}"
+        return f"postgresql+psycopg://{role}@/engram?host={quote(str(self.socket_directory))}&port={_PORT}"
 
     @property
     def is_initialised(self) -> bool:
         """Whether there are data in the directory, running or not."""
         return self._cluster.exists()
+
+    @property
+    def _password_file(self) -> Path:
+        return self.data_directory / "password"
+
+    def _password(self) -> str | None:
+        """The role's password; None if it has none."""
+        try:
+            return self._password_file.read_text(encoding="ascii").strip() or None
+        except FileNotFoundError:
+            return None
+
+    def _needs_password(self) -> bool:
+        """Whether the server runs as a user who does not own the data directory."""
+        return os.geteuid() == 0 and self.data_directory.stat().st_uid == 0
+
+    def _keep_password(self, password: str) -> None:
+        file = open_private(self._password_file, os.O_WRONLY | os.O_TRUNC)
+        try:
+            os.write(file, password.encode("ascii"))
+            os.fsync(file)
+        finally:
+            os.close(file)
 
     @property
     def _cluster(self) -> Path:
@@ -133,11 +163,21 @@ class EmbeddedPostgres(EmbeddedServer):
         unfinished = self.data_directory / "cluster.new"
         # One sync of the file system instead of a thousand of files: 0.6 s against 3 s on a plain disk.
         sync = ["--sync-method=syncfs"] if sys.platform == "linux" else []
+        access, password_copy = ["-A", "trust"], None
+        if user is not None and self._needs_password():
+            password_copy = self.data_directory / "password.new"  # for initdb alone, which runs as that user
+            password_copy.unlink(missing_ok=True)
+            password_copy.touch(mode=0o600)
+            password = secrets.token_hex(32)
+            self._keep_password(password)
+            password_copy.write_text(password, encoding="ascii")
+            os.chown(password_copy, *user)
+            access = ["-A", "scram-sha-256", f"--pwfile={password_copy}"]
         for locale in _LOCALES:
             shutil.rmtree(unfinished, ignore_errors=True)
             create_directory(unfinished, mode=0o700, owner=user)
             self._process = self._spawn(
-                ["initdb", "-D", str(unfinished), "-U", "engram", "-A", "trust", "-E", "UTF8", *sync, *locale],
+                ["initdb", "-D", str(unfinished), "-U", "engram", *access, "-E", "UTF8", *sync, *locale],
                 death_signal=signal.SIGKILL,
                 lock=lock,
                 log=log,
@@ -147,6 +187,8 @@ class EmbeddedPostgres(EmbeddedServer):
                 self._pause(deadline)
             self._process = None
             if status == 0:
+                if password_copy is not None:
+                    password_copy.unlink()
                 unfinished.rename(self._cluster)
                 return
         raise ConfigurationError(f"Postgres could not create its data (status {status}).{self._log_tail()}")
@@ -172,6 +214,7 @@ class EmbeddedPostgres(EmbeddedServer):
             host=str(self.socket_directory),
             port=_PORT,
             user="engram",
+            password=self._password(),
             dbname=database,
             connect_timeout=_CONNECT_TIMEOUT_SECONDS,
             autocommit=True,
@@ -187,10 +230,22 @@ class EmbeddedPostgres(EmbeddedServer):
     def _ready(self) -> bool:
         if not self._answers("postgres"):
             return False
+        if self._password() is None and self._needs_password():
+            self._require_password()
         with self._connect("postgres") as connection:
             if connection.execute("SELECT FROM pg_database WHERE datname = 'engram'").fetchone() is None:
                 connection.execute("CREATE DATABASE engram")
         return True
+
+    def _require_password(self) -> None:
+        """Give the role of existing data a password, and have the server ask for it from now on."""
+        with self._connect("postgres") as connection:
+            password = secrets.token_hex(32)
+            connection.execute(sql.SQL("ALTER ROLE engram PASSWORD {}").format(password))
+            rules = self._cluster / "pg_hba.conf"
+            rules.write_text("local all all scram-sha-256\nlocal replication all scram-sha-256\n", encoding="ascii")
+            self._keep_password(password)
+            connection.execute("SELECT pg_reload_conf()")
 
 
 def _shared_memory_bytes() -> int:

@@ -29,8 +29,15 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors, shape (n, d), in the order of ``texts``; (0, d) for no texts.
 
-        A text longer than the encoder's window is read in overlapping windows, so no part of it is ignored.
+        A text longer than the encoder's window is read in overlapping windows; of very long texts, evenly spaced
+        ones are read. Between two batches it looks whether somebody still wants the vectors.
+
+        Raises:
+            DeadlineError, AbandonedError, WorkStoppedError: nobody does, see ``deadline.check_work``.
         """
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text that ``embed`` would read, without those of overlaps and special ones."""
 
 
 def load_embedder(

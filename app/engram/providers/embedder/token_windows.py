@@ -3,6 +3,7 @@
 A text past the window is cut into windows that overlap by a quarter, and its vector is their mean weighted by
 token count, at unit length. One vector per text keeps storage and search as they are; truncation, the usual
 alternative, makes everything after the window unfindable. `benchmarks/long_passages.py` compares the choices.
+Of a text with more than ``MAX_WINDOWS`` windows so many are read, evenly spaced: one text takes bounded time.
 """
 
 import threading
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from engram.context import deadline
 from engram.providers.embedder.batch_gathering import Gather
 from engram.providers.embedder.model_folder import ModelFolder
 
@@ -24,6 +26,10 @@ OVERLAP = 0.25
 MAX_BATCH_TOKENS = 2048
 """Padded tokens per pass. Attention needs memory in rows times length squared: the process peaks at about 275 MB
 with 2,048 and 320 MB with 4,096, and larger passes cost the same CPU time per text."""
+
+MAX_WINDOWS = 64
+"""Windows of one text that are read: about 12,000 tokens, 50,000 characters of English. The mean over more of them
+hardly differs from the mean over an even sample."""
 
 TOKENIZE_TEXTS = 256
 """Texts tokenized at once: the tokenizer's own records cost far more memory than the token ids kept."""
@@ -40,6 +46,13 @@ def window_spans(length: int, size: int, overlap: int) -> list[tuple[int, int]]:
     count = 1 + max(0, -(-(length - size) // (size - overlap)))
     starts = (index * (size - overlap) for index in range(count))
     return [(start, min(start + size, length)) for start in starts]
+
+
+def sampled(spans: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+    """At most ``most`` >= 2 of the ranges, evenly spaced, the first and the last among them."""
+    if len(spans) <= most:
+        return spans
+    return [spans[round(index * (len(spans) - 1) / (most - 1))] for index in range(most)]
 
 
 def combine_windows(
@@ -102,6 +115,11 @@ class WindowedEmbedder:
         """Unit-length vectors, shape (n, d), in the order of ``texts``; (0, d) for no texts."""
         return self._gather(texts)
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text that ``embed`` would read, without those of overlaps and special ones."""
+        most = MAX_WINDOWS * self._size
+        return [min(len(tokens), most) for tokens in self._tokenize(texts)]
+
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return combine_windows(*self.embed_windows(texts), len(texts))
 
@@ -114,7 +132,7 @@ class WindowedEmbedder:
         owners: list[int] = []
         overlap = int(self._size * OVERLAP)
         for owner, tokens in enumerate(self._tokenize(texts)):
-            for start, end in window_spans(len(tokens), self._size, overlap):
+            for start, end in sampled(window_spans(len(tokens), self._size, overlap), MAX_WINDOWS):
                 ids = [*self._prefix, *tokens[start:end], *self._suffix] or [self._pad_token]
                 windows.append(np.array(ids, dtype=np.int32))
                 token_counts.append(max(1, end - start))
@@ -124,6 +142,7 @@ class WindowedEmbedder:
             self._tokens_read += sum(map(len, windows))
         vectors = np.empty((len(windows), self.dimension), dtype=np.float32)
         for batch in length_batches([len(ids) for ids in windows], self._batch_size, MAX_BATCH_TOKENS):
+            deadline.check_work()
             vectors[batch] = self._encode_batch([windows[row] for row in batch])
         return vectors, np.array(token_counts, dtype=np.int64), np.array(owners, dtype=np.int64)
 

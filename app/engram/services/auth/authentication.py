@@ -4,6 +4,7 @@ import hashlib
 import re
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,7 @@ class Authentication:
         self._remember_seconds = remember_seconds
         self._clock = clock
         self._known: dict[bytes, _KnownKey] = {}
+        self._accepted: OrderedDict[bytes, None] = OrderedDict()
         self._forgotten = 0
         self._lock = threading.Lock()
 
@@ -104,9 +106,22 @@ class Authentication:
         with self._lock:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
+            if principal is not None:
+                self._accepted[digest] = None
+                if len(self._accepted) > REMEMBERED:
+                    self._accepted.popitem(last=False)
             if self._forgotten == before:  # else it may have been looked up before what changed
                 self._known[digest] = _KnownKey(principal, until)
         return _checked(principal)
+
+    def accepted_before(self, authorization: str | None) -> bool:
+        """Whether this process accepted the same header before; it need not hold any more.
+
+        Raises:
+            UnauthorizedError: as ``principal``.
+        """
+        key = self._presented(authorization)
+        return key is None or access_keys.digest(key) in self._accepted
 
     def _of_key(self, digest: bytes) -> Found:
         with self._database.read() as reader:
@@ -177,7 +192,7 @@ def claimed(claims: Mapping[str, Any]) -> Principal:
         judge = name if own.get("judge") is None else f"{OIDC}{normalised(own['judge'])}"
         return Principal(
             name,
-            normalised(own.get("tenant", LOCAL.tenant)),
+            normalised(own["tenant"]),
             Grants.from_mapping(
                 {normal_collection(of): [str(s) for s in scopes] for of, scopes in own["scopes"].items()}
             ),
@@ -185,9 +200,10 @@ def claimed(claims: Mapping[str, Any]) -> Principal:
             trusted=own.get("trusted") is True,
             llm_tokens=None if own.get("llm_tokens") is None else int(own["llm_tokens"]),
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise UnauthorizedError(
-            f'The token\'s claim "{CLAIM}" has to say what it allows, as {{"scopes": {{"docs": ["query"]}}}}.'
+            f'The token\'s claim "{CLAIM}" has to say whose it is and what it allows, as '
+            '{"tenant": "acme", "scopes": {"docs": ["query"]}}.'
         ) from error
 
 

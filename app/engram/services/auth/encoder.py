@@ -9,6 +9,10 @@ from engram.context.errors import EmbeddingSpaceMismatchError, InvalidRequestErr
 from engram.providers.embedder import Embedder
 from engram.storage.corpus.collections import Collection, EncoderId
 
+QUESTION_TOKENS = 512
+"""Tokens of a question, where nothing else is configured."""
+EXPANSION_SHARE = 4
+"""All expansions of a question together may have so many times the tokens of a question."""
 FINGERPRINT_CHARACTERS = 12
 """Shown of a fingerprint."""
 
@@ -20,9 +24,14 @@ class Encoder:
     embeds nothing asks nobody: a collection of another encoder can be read, unlearned and deleted all the same.
     """
 
-    def __init__(self, embedder: Embedder, *others: Embedder) -> None:
-        """``embedder`` makes the vectors of new collections; those of ``others`` are served by these."""
+    def __init__(self, embedder: Embedder, *others: Embedder, question_tokens: int = QUESTION_TOKENS) -> None:
+        """``embedder`` makes the vectors of new collections; those of ``others`` are served by these.
+
+        Args:
+            question_tokens: most tokens of a question.
+        """
         self._embedder = embedder
+        self._question_tokens = question_tokens
         self._all = {one.fingerprint: one for one in (*others, embedder)}
 
     @property
@@ -44,6 +53,35 @@ class Encoder:
         self._embedder_of(
             collection.encoder, f"Collection {collection.name!r} holds vectors of {_named(collection.encoder)}"
         )
+
+    def check_question(self, question: str, expansions: Sequence[str] = ()) -> None:
+        """Refuse a question, or expansions of one, that would take the encoder for too long.
+
+        Raises:
+            InvalidRequestError: it has more tokens than ``ENGRAM_QUESTION_TOKENS``, or they have together more than
+                four times as many.
+        """
+        self._check_tokens("The question", [question], self._question_tokens, "ENGRAM_QUESTION_TOKENS")
+        self._check_tokens(
+            "The question's expansions",
+            expansions,
+            EXPANSION_SHARE * self._question_tokens,
+            f"{EXPANSION_SHARE} times ENGRAM_QUESTION_TOKENS",
+        )
+
+    def _check_tokens(self, what: str, texts: Sequence[str], most: int, bound: str) -> None:
+        if sum(map(len, texts)) <= most:  # a token has at least one character
+            return
+        tokens = sum(self._embedder.count_tokens(texts))
+        if tokens > most:
+            verb = "has" if len(texts) == 1 else "have together"
+            raise InvalidRequestError(
+                f"{what} {verb} {tokens} tokens or more; the limit is {most} ({bound}).", limit=most, tokens=tokens
+            )
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text that the encoder of new collections would read."""
+        return self._embedder.count_tokens(texts)
 
     def embed(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of the texts, shape (n, d), comparable with the collection's.

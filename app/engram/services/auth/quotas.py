@@ -15,9 +15,9 @@ from engram.storage.auth import tenants
 from engram.storage.auth.tenants import Quotas
 from engram.storage.database import Database
 
-Taken = Literal["queries", "verdicts", "jobs"]
+Taken = Literal["queries", "verdicts", "jobs", "sessions", "facts"]
 TOKENS = "llm_tokens"
-DAILY = ("queries", "verdicts", TOKENS)
+DAILY = ("queries", "verdicts", TOKENS, "sessions", "facts")
 """What is counted by the day."""
 EVERYBODY = ""
 """Stands for the whole tenant."""
@@ -43,8 +43,16 @@ class QuotaUsage:
 class QuotaService:
     """Counts what requests with keys take. Who needs none is not counted, and where no quota is set nothing is."""
 
-    def __init__(self, database: Database, *, remember_seconds: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        remember_seconds: float,
+        defaults: Quotas = Quotas(),  # noqa: B008 - frozen
+    ) -> None:
+        """``defaults`` are those of tenants other than ``local``, where nothing else is set."""
         self._database = database
+        self._defaults = defaults
         self._remember_seconds = remember_seconds
         self._known: dict[str, tuple[Quotas, float]] = {}
         self._admitted: set[tuple[str, str]] = set()
@@ -62,13 +70,16 @@ class QuotaService:
         quotas = self.bound(principal)
         if quotas is None:
             with tenancy.unrestricted(), self._database.read() as reader:
-                quotas = tenants.quotas(reader, principal.tenant)
+                quotas = self._with_defaults(tenants.quotas(reader, principal.tenant), principal)
             with self._lock:
                 self._known[principal.tenant] = quotas, time.monotonic() + self._remember_seconds
         return quotas
 
-    def take(self, principal: Principal, kind: Taken) -> None:
-        """Count one of what a tenant may have so many of a day; of jobs, see that it may have one more.
+    def _with_defaults(self, quotas: Quotas, principal: Principal) -> Quotas:
+        return quotas if principal.tenant == LOCAL.tenant else quotas.or_else(self._defaults)
+
+    def take(self, principal: Principal, kind: Taken, amount: int = 1) -> None:
+        """Count some of what a tenant may have so many of a day; of jobs, see that it may have one more.
 
         Raises:
             QuotaExceededError: it had them.
@@ -80,14 +91,41 @@ class QuotaService:
         if quota is None:
             return
         with tenancy.unrestricted(), self._database.write_once() as writer:
-            if tenants.spend(writer, principal.tenant, EVERYBODY, kind, 1, quota) is not None:
+            if tenants.spend(writer, principal.tenant, EVERYBODY, kind, amount, quota) is not None:
                 return
+        more = "" if amount == 1 else f" or would with {amount} more"
         raise QuotaExceededError(
-            f"Tenant {principal.tenant!r} had its {quota} {kind} of today (UTC).",
+            f"Tenant {principal.tenant!r} had its {quota} {kind} of today (UTC){more}.",
             _until_tomorrow(),
             quota=kind,
             limit=quota,
         )
+
+    def collections_full(self, principal: Principal) -> QuotaExceededError | None:
+        """Return what to raise where the tenant would make one more collection; None if it may.
+
+        Several that are made at the same moment are counted without each other.
+        """
+        quota = self.quotas(principal).collections
+        if quota is None:
+            return None
+        with tenancy.unrestricted(), self._database.read() as reader:
+            count = tenants.collection_count(reader, principal.tenant)
+        return _had(principal, count, quota, "collections") if count >= quota else None
+
+    def admit_key(self, principal: Principal) -> None:
+        """See that the tenant may have one more access key.
+
+        Raises:
+            QuotaExceededError: it has as many as it may.
+        """
+        quota = self.quotas(principal).keys
+        if quota is None:
+            return
+        with tenancy.unrestricted(), self._database.read() as reader:
+            count = tenants.key_count(reader, principal.tenant)
+        if count >= quota:
+            raise _had(principal, count, quota, "keys")
 
     def room(self, principal: Principal, *, jobs_only: bool = False) -> int | None:
         """Count the passages that the tenant may still send; None is no limit.
@@ -114,12 +152,16 @@ class QuotaService:
         return quotas.passages - passages
 
     def used(self, principal: Principal) -> list[QuotaUsage]:
-        """Return the quotas of the principal's tenant and their use."""
+        """What the principal's tenant may have, and what it has of it."""
         with tenancy.unrestricted(), self._database.read() as reader:
-            quotas = Quotas() if principal is LOCAL else tenants.quotas(reader, principal.tenant)
+            quotas = Quotas()
+            if principal is not LOCAL:
+                quotas = self._with_defaults(tenants.quotas(reader, principal.tenant), principal)
             passages, jobs = tenants.held(reader, principal.tenant)
             today = tenants.spent_today(reader, principal.tenant, EVERYBODY)
             have = {"passages": passages, "jobs": jobs} | {kind: today.get(kind, 0) for kind in DAILY}
+            have["collections"] = tenants.collection_count(reader, principal.tenant)
+            have["keys"] = tenants.key_count(reader, principal.tenant)
             if quotas.judges is not None:
                 have["judges"] = len(tenants.judges(reader, principal.tenant))
         return [QuotaUsage(kind, have[kind], getattr(quotas, kind)) for kind in have]
@@ -156,6 +198,12 @@ class QuotaService:
 
 JOB_SECONDS = 30
 """After which it may be worth asking whether a job is over."""
+
+
+def _had(principal: Principal, count: int, quota: int, kind: str) -> QuotaExceededError:
+    return QuotaExceededError(
+        f"Tenant {principal.tenant!r} has {count} {kind}, of {quota} that it may.", None, quota=kind, limit=quota
+    )
 
 
 def too_many_passages(limit: int) -> QuotaExceededError:

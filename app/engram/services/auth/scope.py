@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from engram.context.errors import ForbiddenError, InvalidRequestError, NotFoundError
+from engram.context.errors import ForbiddenError, InvalidRequestError, NotFoundError, QuotaExceededError
 from engram.core.auth.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
 from engram.core.filter.judge_names import normalised
 from engram.services.auth.encoder import Encoder
@@ -127,20 +127,26 @@ class Missing(Scope):
 class CollectionOpening:
     """A principal at a collection that is made, if it does not exist, by the first thing that is put into it.
 
-    ``room`` is how many passages may be put into it, None for any number.
+    Attributes:
+        room: how many passages may be put into it, None for any number.
+        full: what to raise if it does not exist; None if it may be made.
     """
 
     principal: Principal
     name: str
     room: int | None = None
+    full: QuotaExceededError | None = None
 
     def open(self, writer: Writer, encoder: Encoder) -> OpenedCollection:
         """The collection, kept from deletion by this transaction; what is put into it is embedded by ``encoder``.
 
         Raises:
             EmbeddingSpaceMismatchError: it is there, and its vectors are of another encoder.
+            QuotaExceededError: it is not there, and its tenant has as many as it may.
         """
         opened = collections.open_for_writing(writer, self.name, encoder.id, self.principal.tenant)
+        if opened.created and self.full is not None:
+            raise self.full
         encoder.check(opened.collection)
         return opened
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.knowledge.triples import Triple
-from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, fitting
+from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, BATCH_TOKENS, fitting
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, terms
 from engram.providers.language.facts import extract_facts
@@ -112,12 +112,15 @@ class IndexService:
             self._remove_replaced(job)
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
             planned = ahead.submit(copy_context().run, self._plan, job, 0)
-            while not work.should_stop():
+            while not work.must_stop():
                 plan = planned.result()
                 if plan is None:
                     self._kinds.measure(job.collection_id)
                     with self._database.write() as writer:
                         work.finish(writer)
+                    return
+                if work.should_yield():  # before the next batch is begun, which would be for nothing
+                    self._write(work, plan)
                     return
                 planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1])
                 self._write(work, plan)
@@ -182,6 +185,8 @@ class IndexService:
         whole: bool,
     ) -> _Plan:
         hashes = {line: content_hash_of(body) for line, body in staged}
+        if not whole:
+            staged = self._within_tokens(staged, hashes, versions)
         changed = [(line, body) for line, body in staged if versions.get(body["id"], (0, b""))[1] != hashes[line]]
         read = self._language.analyse_passages([_passage(body) for _, body in changed])
         analyses = {line: sentences for (line, _), sentences in zip(changed, read, strict=True)}
@@ -213,6 +218,21 @@ class IndexService:
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
         self._embed(collection, plan)
         return plan
+
+    def _within_tokens(
+        self,
+        staged: list[tuple[int, dict[str, Any]]],
+        hashes: Mapping[int, bytes],
+        versions: Mapping[str, tuple[int, bytes]],
+    ) -> list[tuple[int, dict[str, Any]]]:
+        """The longest head that takes the encoder a few seconds at most; unchanged passages take none."""
+        tokens = self._encoder.count_tokens([body["text"] for _, body in staged])
+        # A passage is embedded whole, and sentence by sentence.
+        sizes = (
+            0 if versions.get(body["id"], (0, b""))[1] == hashes[line] else 2 * size
+            for (line, body), size in zip(staged, tokens, strict=True)
+        )
+        return staged[: fitting(sizes, BATCH_TOKENS)]
 
     def _embed(self, collection: Collection, plan: _Plan) -> None:
         """Embed what is not stored yet: passages, new sentences, new time expressions; not names, see ``names``."""

@@ -146,8 +146,10 @@ class ExplainService:
         """The unit vector, (d,), along which verdicts on a question move the collection's task memories.
 
         Raises:
+            InvalidRequestError: the question has too many tokens.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
+        self._encoder.check_question(question)
         vector: Vector = self._encoder.embed(scope.collection, [question])[0]
         return vector
 

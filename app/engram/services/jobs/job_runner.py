@@ -7,6 +7,7 @@ with its next transaction, which is undone.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from engram.context import deadline
 from engram.context.errors import (
     EmbeddingSpaceMismatchError,
     LlmError,
@@ -26,6 +28,7 @@ from engram.context.errors import (
 from engram.services.jobs.work import ClaimLostError, JobHandler, Kind, Work
 from engram.storage.database import Database
 from engram.storage.jobs import job_claims
+from engram.storage.jobs.job_claims import ANY_TURN, Turns
 from engram.storage.jobs.jobs import Job
 from engram.telemetry import stages
 
@@ -38,6 +41,14 @@ WAIT_SECONDS = 5.0
 """Until a job that waits for somebody else's server, or for another worker's encoder, is tried again."""
 BEATS = 5
 """Beats within a lease: so many less one may be missed."""
+BEAT_SECONDS = 2.0
+"""Longest time between two beats, which also tell that the job was cancelled."""
+TURN_SECONDS = 1.0
+"""Shortest turn of a job while others wait in its lane; it ends with the batch in hand."""
+REMEMBERED_TURNS = 1_000
+"""Tenants by lane whose last turn a worker remembers."""
+TENANTS_AT_ONCE = 3
+"""Jobs of one lane that a worker does at once, each of another tenant."""
 
 
 class Runner:
@@ -80,19 +91,28 @@ class Runner:
             self._afterwards(should_stop, collection_id)
         return ended
 
-    def claim(self, claimant: UUID, lanes: Sequence[str], collection_id: int | None = None) -> Job | None:
-        """The next job of these lanes, now in the hands of ``claimant``, which has no other in them; or None."""
-        with self._database.write_once() as writer:
-            return job_claims.claim(writer, claimant, lanes, self._lease_seconds, collection_id)
+    def claim(
+        self, claimant: UUID, lanes: Sequence[str], collection_id: int | None = None, turns: Turns = ANY_TURN
+    ) -> Job | None:
+        """The next job of these lanes, now in the hands of ``claimant``; or None.
 
-    def carry_out(self, job: Job, should_stop: Callable[[], bool]) -> bool:
+        Args:
+            turns: what the claimant has in hand in them already, and whom it served before.
+        """
+        with self._database.write_once() as writer:
+            return job_claims.claim(writer, claimant, lanes, self._lease_seconds, collection_id, turns)
+
+    def carry_out(self, job: Job, should_stop: Callable[[], bool], *, takes_turns: bool = False) -> bool:
         """Do a claimed job to its end, or until told to stop; whether it came to its end, be it a failure.
+
+        Args:
+            takes_turns: it also stops, to go on later, while jobs of other collections wait in its lane.
 
         Raises:
             UnavailableError: a server is out of reach; the job stays in hand, and its claimant may claim it again.
         """
         handler = self._handlers[job.kind]
-        work = Work(job, should_stop)
+        work = Work(job, should_stop, self._turn_of(job) if takes_turns else lambda: False)
         try:
             if job.attempts >= MAX_ATTEMPTS:  # the last of its workers was lost
                 return self._end(work, handler, "failed", job.error)
@@ -105,10 +125,13 @@ class Runner:
         job = work.job
         try:
             if not work.cancelled:
-                with self._heartbeat(work), stages.job(job.kind):
+                with self._heartbeat(work), stages.job(job.kind), deadline.until(lambda: work.is_unwanted):
                     handler.run(work)
         except ClaimLostError:
             raise
+        except deadline.WorkStoppedError as error:
+            if work.lost:
+                raise ClaimLostError from error
         # The endpoint may come back, and another worker may run the collection's encoder.
         except (LlmError, EmbeddingSpaceMismatchError) as error:
             log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
@@ -126,8 +149,24 @@ class Runner:
             return self._end(work, handler, "cancelled")
         if not work.should_stop():
             return self._failed(work, handler, RuntimeError("its handler returned before the end"))
+        if work.yielded:
+            log.info("job gives others their turn", job_id=str(job.id), collection=job.collection, kind=job.kind)
         self._put_back(work)
         return False
+
+    def _turn_of(self, job: Job) -> Callable[[], bool]:
+        """A function that says whether the job's turn, which begins now, is over and others wait."""
+        asks_again = time.monotonic() + TURN_SECONDS
+
+        def over() -> bool:
+            nonlocal asks_again
+            if time.monotonic() < asks_again:
+                return False
+            asks_again = time.monotonic() + TURN_SECONDS
+            with self._database.read() as reader:
+                return job_claims.others_wait(reader, job)
+
+        return over
 
     def _failed(self, work: Work, handler: JobHandler, error: Exception) -> bool:
         """Count a failed try; whether it was the last."""
@@ -167,7 +206,7 @@ class Runner:
         over = threading.Event()
 
         def beat() -> None:
-            while not over.wait(self._lease_seconds / BEATS):
+            while not over.wait(min(BEAT_SECONDS, self._lease_seconds / BEATS)):
                 try:
                     with self._database.write_once() as writer:
                         work.hear(job_claims.keep(writer, work.job, self._lease_seconds))
@@ -186,17 +225,22 @@ class Runner:
 
 
 class JobThreads:
-    """A worker's threads for jobs, one for each lane. Use it as a context manager, which waits for what is in hand.
+    """A worker's threads for jobs. Use it as a context manager, which waits for what is in hand.
 
-    One statement asks for jobs of all lanes that are idle; a thread that has one goes on with its lane's next.
+    In each lane it does a few jobs at once, each of another tenant, so no tenant waits for another's long job. A
+    job that has had its turn goes back to the queue after its batch if jobs of other collections wait in its lane.
+    One statement asks for jobs of all lanes that have room; a thread that has one goes on with the next.
     """
 
     def __init__(self, runner: Runner, should_stop: Callable[[], bool]) -> None:
         self._runner = runner
         self._should_stop = should_stop
         self._claimant = uuid4()
-        self._busy: dict[str, Future[None]] = {}
-        self._pool = ThreadPoolExecutor(len(runner.lanes), thread_name_prefix="job")
+        self._lock = threading.Lock()
+        self._in_hand: list[tuple[str, str, int]] = []
+        self._served: dict[tuple[str, str], int] = {}
+        self._threads: list[Future[None]] = []
+        self._pool = ThreadPoolExecutor(len(runner.lanes) * TENANTS_AT_ONCE, thread_name_prefix="job")
 
     def __enter__(self) -> Self:
         return self
@@ -207,23 +251,44 @@ class JobThreads:
         self._pool.shutdown()
 
     def step(self) -> bool:
-        """Have a thread begin the next job of those that an idle lane may do; whether there was one.
+        """Have a thread begin the next job of those that a lane with room may do; whether there was one.
 
         Raises:
             UnavailableError: a server is out of reach, or was for a thread.
         """
-        for lane in [lane for lane, thread in self._busy.items() if thread.done()]:
-            self._busy.pop(lane).result()
-        idle = [lane for lane in self._runner.lanes if lane not in self._busy]
-        job = self._runner.claim(self._claimant, idle) if idle else None
+        for thread in [thread for thread in self._threads if thread.done()]:
+            self._threads.remove(thread)
+            thread.result()
+        job = self._next()
         if job is None:
             return False
-        self._busy[job.lane] = self._pool.submit(self._work_through, job)
+        self._threads.append(self._pool.submit(self._work_through, job))
         return True
 
+    def _next(self) -> Job | None:
+        """Claim a job, of a tenant that has none in hand in its lane."""
+        with self._lock:
+            lanes = [lane for lane in self._runner.lanes if self._busy(lane) < TENANTS_AT_ONCE]
+            if not lanes:
+                return None
+            job = self._runner.claim(self._claimant, lanes, turns=Turns(self._in_hand, self._served))
+            if job is not None:
+                self._in_hand.append((job.lane, job.tenant, job.collection_id))
+                self._served.pop((job.lane, job.tenant), None)
+                self._served[job.lane, job.tenant] = 1 + max(self._served.values(), default=0)
+                if len(self._served) > REMEMBERED_TURNS:
+                    del self._served[next(iter(self._served))]
+            return job
+
+    def _busy(self, lane: str) -> int:
+        return sum(one == lane for one, _, _ in self._in_hand)
+
     def _work_through(self, job: Job | None) -> None:
-        """Do the job, and then its lane's next ones."""
+        """Do the job, and then next ones."""
         while job is not None:
-            lane = job.lane
-            self._runner.carry_out(job, self._should_stop)
-            job = None if self._should_stop() else self._runner.claim(self._claimant, [lane])
+            try:
+                self._runner.carry_out(job, self._should_stop, takes_turns=True)
+            finally:
+                with self._lock:
+                    self._in_hand.remove((job.lane, job.tenant, job.collection_id))
+            job = None if self._should_stop() else self._next()

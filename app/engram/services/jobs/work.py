@@ -36,18 +36,44 @@ class Work:
         cancelled: somebody asked for its end.
         lost: it is another worker's now, or gone.
         finished: the handler has done all of it.
+        yielded: others wait for their turn, and it has had its own.
     """
 
-    def __init__(self, job: Job, should_stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, job: Job, should_stop: Callable[[], bool], others_wait: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Begin with a claimed job.
+
+        Args:
+            should_stop: whether the process ends.
+            others_wait: whether the job's turn is over; asked only once some of it is done.
+        """
         self.job = job
         self.cancelled = job.cancel_requested_at is not None
         self.lost = False
         self.finished = False
+        self.yielded = False
+        self._progressed = False
         self._should_stop = should_stop
+        self._others_wait = others_wait
 
     def should_stop(self) -> bool:
-        """Whether to return as soon as what is in hand is whole."""
+        """Whether to return as soon as what is in hand is whole: the job goes on in its next turn, or has ended."""
+        return self.must_stop() or self.should_yield()
+
+    def must_stop(self) -> bool:
+        """Whether to return whether others wait or not."""
         return self.cancelled or self.lost or self._should_stop()
+
+    def should_yield(self) -> bool:
+        """Whether to return for others' sake; not before a transaction of this turn has done some of the job."""
+        self.yielded = self.yielded or (self._progressed and self._others_wait())
+        return self.yielded
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether nothing more of it is of use: computations may break off at once."""
+        return self.cancelled or self.lost
 
     def advance(
         self,
@@ -68,6 +94,7 @@ class Work:
                 writer, self.job, created=created, updated=updated, unchanged=unchanged, position=position
             )
         )
+        self._progressed = True
 
     def warn(self, writer: Writer, kind: str, count: int, detail: str) -> None:
         """Add to what the job's result says was done in another way than was configured.
@@ -108,6 +135,7 @@ class Work:
                 keep_result=keep_result,
             )
         )
+        self._progressed = self._progressed or keep_result
 
     def finish(self, writer: Writer, result: Mapping[str, Any] | None = None) -> None:
         """Close the job, in the transaction that does the last of it.

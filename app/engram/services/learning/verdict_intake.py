@@ -117,6 +117,7 @@ class Intake:
             UnavailableError: Postgres is out of reach.
         """
         self._check(verdict)
+        self.check_expansions(verdict)
         arriving = _Arriving(verdict, key, announced)
         known = _known(arriving)
         [accepted] = [None] if known is None else self._store([known])
@@ -156,6 +157,14 @@ class Intake:
             )
         if verdict.expansions:
             self._encoder.check(verdict.scope.collection)
+
+    def check_expansions(self, verdict: Verdict) -> None:
+        """Refuse expansions that would take the encoder for too long; not on the event loop, as it takes time.
+
+        Raises:
+            InvalidRequestError: they have too many tokens.
+        """
+        self._encoder.check_question("", [expansion.text for expansion in verdict.expansions])
 
     def close(self) -> None:
         """Accept nothing more; what was submitted and nobody waits for any more is left."""

@@ -23,7 +23,7 @@ from uuid import UUID
 import structlog
 
 from engram.context.errors import UnavailableError
-from engram.core.text.sizes import BATCH_CHARACTERS, fitting
+from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_TOKENS, fitting
 from engram.providers.language import key_text
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
@@ -222,6 +222,7 @@ class ReembedService:
             if not rows:
                 return
             batch = rows[: fitting((len(row.text) for row in rows), BATCH_CHARACTERS)]
+            batch = batch[: fitting(self._encoder.count_tokens([row.text for row in batch]), BATCH_TOKENS)]
             yield batch
             after = batch[-1].id
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.text.sizes import BATCH_CHARACTERS, fitting
+from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_TOKENS, fitting
 from engram.providers.language import ANALYSER, key_text, terms
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
@@ -107,7 +107,10 @@ class RekeyService:
                 batch = _fitting(staged_keys.unstaged(reader, job, after, self._batch_size))
             if not batch:
                 return True
-            vectors = self._encoder.embed(collection, [_text(_building(job), source) for source in batch])
+            texts = [_text(_building(job), source) for source in batch]
+            texts = texts[: fitting(self._encoder.count_tokens(texts), BATCH_TOKENS)]
+            batch = batch[: len(texts)]
+            vectors = self._encoder.embed(collection, texts)
             keys = [
                 StagedKey(source.passage_id, source.content_hash, vector)
                 for source, vector in zip(batch, vectors, strict=True)

@@ -21,8 +21,10 @@ class DenseService:
         """(external id, cosine) of the ``limit`` nearest passages, best first.
 
         Raises:
+            InvalidRequestError: the text has too many tokens.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
+        self._encoder.check_question(text)
         vector = self._encoder.embed(scope.collection, [text])[0]
         with self._database.snapshot() as reader:
             current_vectors.same_space(reader, scope.collection)

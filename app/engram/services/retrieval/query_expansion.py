@@ -55,10 +55,12 @@ class ExpandService:
             failures: takes what the endpoint failed, unless it failed every method.
 
         Raises:
+            InvalidRequestError: the question has too many tokens.
             LlmNotConfiguredError: a method needs an endpoint and none is configured; nothing is retrieved.
             LlmError: the endpoint failed; with ``failures``, every method.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
+        self._encoder.check_question(question)
         needing = [method for method in methods if method != "prf"]
         if needing:
             self._endpoint(*needing)

@@ -149,11 +149,12 @@ class QueryPlanner:
 
         Raises:
             InvalidRequestError: the query bounds hops that its strategy does not make, or goes by whether the
-                answer is enough where that is not told.
+                answer is enough where that is not told; or the question has too many tokens.
             LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         self.encoder.check(query.scope.collection)
+        self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
         served = served or as_asked(query)
         stop_rule = self._stop_rule(query, served)
         began = time.perf_counter()

@@ -77,6 +77,17 @@ class VerifyService:
         """
         return self._verify(scope.collection.id, scope.collection.name, most)
 
+    def verify_named(self, name: str, most: int = 100) -> VerificationReport:
+        """Verify a collection by its name, as ``acme/docs`` if it is another tenant's.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        tenant, _, own_name = name.rpartition("/")
+        with self._database.read() as reader:
+            collection = collections.find(reader, own_name, tenant or LOCAL_TENANT)
+        return self._verify(collection.id, name, most)
+
     def _page(self, after: tuple[str, int]) -> list[collections.Collection]:
         with self._database.read() as reader:
             return collections.of_all_tenants(reader, after, COLLECTIONS)

@@ -71,7 +71,8 @@ class SessionService:
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
-            InvalidRequestError: there is no such planner, or an option is none of its.
+            InvalidRequestError: there is no such planner, an option is none of its, or the question has too many
+                tokens.
             LlmNotConfiguredError: it needs an endpoint, or the answer does, and none is configured.
             IdempotencyConflictError: the key was used before with another request.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
@@ -80,6 +81,7 @@ class SessionService:
         """
         target, session = scope.collection, new_query_id()
         self._encoder.check(target)
+        self._encoder.check_question(new.question)
         self._check(new)
         if new.asked.learn:
             scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
@@ -130,6 +132,7 @@ class SessionService:
             InvalidRequestError: there is no such sentence, or the caller says nothing where no planner would.
         """
         target = scope.collection
+        self._encoder.check_question(question or "")
         state = self.state(scope, session)
         if state.planner == CALLER and question is None and not evidence:
             raise InvalidRequestError("A round of this session needs a question or evidence: it has no planner.")

@@ -10,7 +10,7 @@ from engram.storage.row_lookups import NOW, THERE
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """Limits of a tenant; None is no limit.
+    """Limits of a tenant; None: as the settings say, or no limit.
 
     Attributes:
         passages: that it holds.
@@ -18,6 +18,9 @@ class Quotas:
         llm_tokens: that a language model reads and writes for it on a day.
         jobs: that are open at a time.
         judges: names that give verdicts on its collections' answers, or that something is set for.
+        collections: that it has.
+        keys: access keys that count.
+        sessions, facts: that it starts or states by itself on a day (UTC).
     """
 
     passages: int | None = None
@@ -26,6 +29,15 @@ class Quotas:
     llm_tokens: int | None = None
     jobs: int | None = None
     judges: int | None = None
+    collections: int | None = None
+    keys: int | None = None
+    sessions: int | None = None
+    facts: int | None = None
+
+    def or_else(self, defaults: "Quotas") -> "Quotas":
+        """Replace missing quotas by those of ``defaults``."""
+        own, others = self.as_row(), defaults.as_row()
+        return Quotas(**{name: others[name] if value is None else value for name, value in own.items()})
 
     def as_row(self) -> dict[str, int | None]:
         """By name."""
@@ -44,12 +56,13 @@ class Tenant:
 
 
 _COLUMNS = (
-    "tenant.name, tenant.passages, tenant.queries, tenant.verdicts, tenant.llm_tokens, tenant.jobs, tenant.judges"
+    "tenant.name, tenant.passages, tenant.queries, tenant.verdicts, tenant.llm_tokens, tenant.jobs, tenant.judges, "
+    "tenant.collections, tenant.keys, tenant.sessions, tenant.facts"
 )
 _COUNTS = f"""
-    (SELECT count(*) FROM collection WHERE collection.tenant = tenant.name AND {THERE}) AS collections,
+    (SELECT count(*) FROM collection WHERE collection.tenant = tenant.name AND {THERE}) AS collection_count,
     (SELECT count(*) FROM access_key WHERE access_key.tenant = tenant.name AND revoked_at IS NULL
-     AND (expires_at IS NULL OR expires_at > now())) AS keys,
+     AND (expires_at IS NULL OR expires_at > now())) AS key_count,
     (SELECT coalesce(sum(passage_count), 0)::bigint FROM collection
      WHERE collection.tenant = tenant.name AND {THERE}) AS held
 """
@@ -59,11 +72,14 @@ def put(writer: Writer, name: str, quotas: Quotas) -> None:
     """Make the tenant, or set its quotas anew."""
     writer.execute(
         """
-        INSERT INTO tenant (name, passages, queries, verdicts, llm_tokens, jobs, judges)
-        VALUES (%(name)s, %(passages)s, %(queries)s, %(verdicts)s, %(llm_tokens)s, %(jobs)s, %(judges)s)
+        INSERT INTO tenant (name, passages, queries, verdicts, llm_tokens, jobs, judges,
+            collections, keys, sessions, facts)
+        VALUES (%(name)s, %(passages)s, %(queries)s, %(verdicts)s, %(llm_tokens)s, %(jobs)s, %(judges)s,
+            %(collections)s, %(keys)s, %(sessions)s, %(facts)s)
         ON CONFLICT (name) DO UPDATE SET passages = excluded.passages, queries = excluded.queries,
             verdicts = excluded.verdicts, llm_tokens = excluded.llm_tokens, jobs = excluded.jobs,
-            judges = excluded.judges
+            judges = excluded.judges, collections = excluded.collections, keys = excluded.keys,
+            sessions = excluded.sessions, facts = excluded.facts
         """,
         {"name": name, **quotas.as_row()},
     )
@@ -224,6 +240,21 @@ def held(reader: Reader, tenant: str) -> tuple[int, int]:
     return int(row.passages), int(row.jobs)
 
 
+def collection_count(reader: Reader, tenant: str) -> int:
+    """Collections that the tenant has."""
+    statement = f"SELECT count(*) FROM collection WHERE tenant = %(tenant)s AND {THERE}"
+    return int(reader.scalar(statement, {"tenant": tenant}))
+
+
+def key_count(reader: Reader, tenant: str) -> int:
+    """Access keys of the tenant that count."""
+    statement = """
+        SELECT count(*) FROM access_key
+        WHERE tenant = %(tenant)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+    """
+    return int(reader.scalar(statement, {"tenant": tenant}))
+
+
 def forget_spent(writer: Writer, days: int) -> int:
     """Remove what was spent more than so many days ago."""
     return writer.execute(
@@ -232,7 +263,7 @@ def forget_spent(writer: Writer, days: int) -> int:
 
 
 def _tenant(row: Any) -> Tenant:
-    return Tenant(row.name, _quotas(row), row.collections, row.keys, row.held)
+    return Tenant(row.name, _quotas(row), row.collection_count, row.key_count, row.held)
 
 
 def _quotas(row: Any) -> Quotas:

@@ -7,6 +7,7 @@ overtaken and undoes what it did.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,35 @@ from sqlalchemy.exc import IntegrityError
 
 from engram.storage.database import Reader, Writer
 from engram.storage.jobs.jobs import COLUMNS, JOB, OPEN, Job, job_of
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Jobs that a worker has in hand, and tenants that it served before, so that tenants take turns.
+
+    Attributes:
+        in_hand: lane, tenant and collection of each of its jobs. It claims no other of this tenant in this lane.
+        served: lane and tenant -> a number that is higher the later it was served; 0 for never.
+    """
+
+    in_hand: Sequence[tuple[str, str, int]] = ()
+    served: Mapping[tuple[str, str], int] | None = None
+
+    def parameters(self) -> dict[str, object]:
+        """Return parameters of statements, column by column."""
+        served = self.served or {}
+        return {
+            "busy_lanes": [lane for lane, _, _ in self.in_hand],
+            "busy_tenants": [tenant for _, tenant, _ in self.in_hand],
+            "busy_collections": [collection for _, _, collection in self.in_hand],
+            "served_lanes": [lane for lane, _ in served],
+            "served_tenants": [tenant for _, tenant in served],
+            "served_turns": list(served.values()),
+        }
+
+
+ANY_TURN = Turns()
+"""Of whoever does one job after the other."""
 
 
 def _ready(collection: str) -> str:
@@ -26,6 +56,10 @@ def _ready(collection: str) -> str:
             WHERE other.collection_id = {collection} AND other.lane = job.lane
               AND other.{OPEN} AND other.id <> job.id
               AND (other.status = 'running' OR job.status = 'queued' AND other.number < job.number)
+        )
+        AND NOT EXISTS (
+            SELECT FROM unnest(%(busy_lanes)s::text[], %(busy_collections)s::bigint[]) AS busy(lane, id)
+            WHERE busy.lane = job.lane AND busy.id = {collection}
         )
     """
 
@@ -39,6 +73,21 @@ def _turn(collection: str) -> str:
     """
 
 
+_RUNNING = """
+    running AS MATERIALIZED (
+        SELECT one.lane, c.tenant, count(*) AS jobs FROM job one JOIN collection c ON c.id = one.collection_id
+        WHERE one.status = 'running' AND one.due_at > now() GROUP BY one.lane, c.tenant
+    ),
+"""
+_OWNER = """
+    JOIN collection owner ON owner.id = job.collection_id AND NOT EXISTS (
+        SELECT FROM unnest(%(busy_lanes)s::text[], %(busy_tenants)s::text[]) AS busy(lane, tenant)
+        WHERE busy.lane = job.lane AND busy.tenant = owner.tenant
+    )
+    LEFT JOIN running ON running.lane = job.lane AND running.tenant = owner.tenant
+    LEFT JOIN unnest(%(served_lanes)s::text[], %(served_tenants)s::text[], %(served_turns)s::bigint[])
+        AS served(lane, tenant, turn) ON served.lane = job.lane AND served.tenant = owner.tenant
+"""
 _TRIED = 8
 """Collections in one look for a job."""
 _CLAIMED = f"{JOB} AND job.claimant = %(claimant)s AND job.status = 'running'"
@@ -50,12 +99,14 @@ def claim(
     lanes: Sequence[str],
     lease_seconds: float,
     collection_id: int | None = None,
+    turns: Turns = ANY_TURN,
 ) -> Job | None:
     """Take the next job of these lanes in hand, whose lease ``keep`` puts off; None if there is none.
 
-    Of each lane of a collection only the first open job is taken, so that its jobs are done in turn. Of several
-    collections, whichever was served least recently comes first, where a job that came later than that counts as of
-    then: none waits for all jobs of another.
+    Tenants take turns: first comes the one with the fewest running jobs in the lane, then the one that this worker
+    served least recently. Of each lane of a collection only the first open job is taken, so that its jobs are done
+    in turn. Of several collections, whichever was served least recently comes first, where a job that came later
+    than that counts as of then: none waits for all jobs of another.
 
     What ``claimant`` has in hand in these lanes already it gets again: a worker that a server failed asks anew. A
     claim that takes over another's whose lease ran out counts as a failed try, since the job may be what ended it.
@@ -63,25 +114,27 @@ def claim(
     Args:
         writer: of this statement alone.
         collection_id: jobs of this collection only.
+        turns: what the worker has in hand, and whom it served before. Where data are distributed, only what it has
+            in hand counts.
     """
     if not writer.distributed:
-        return _take(writer, claimant, lanes, lease_seconds, collection_id)
+        return _take(writer, claimant, lanes, lease_seconds, collection_id, turns)
     # Rows can be locked on one node only: so the job is looked for without a lock, and taken in its collection.
-    for own in [collection_id] if collection_id is not None else _at_turn(writer, claimant, lanes):
-        job = _take(writer, claimant, lanes, lease_seconds, own, "%(collection)s::bigint")
+    for own in [collection_id] if collection_id is not None else _at_turn(writer, claimant, lanes, turns):
+        job = _take(writer, claimant, lanes, lease_seconds, own, turns, "%(collection)s::bigint")
         if job is not None:
             return job
     return None
 
 
-def _at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str]) -> list[int]:
+def _at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str], turns: Turns) -> list[int]:
     """Collections with a job that could be claimed, in their turn: several, as the first may be taken meanwhile."""
     rows = reader.rows(
         f"""
         SELECT job.collection_id FROM job WHERE {_ready("job.collection_id")}
         ORDER BY {_turn("job.collection_id")} LIMIT %(limit)s
         """,
-        {"claimant": claimant, "lanes": list(lanes), "limit": _TRIED},
+        {"claimant": claimant, "lanes": list(lanes), "limit": _TRIED, **turns.parameters()},
     )
     return list(dict.fromkeys(row.collection_id for row in rows))
 
@@ -92,19 +145,21 @@ def _take(
     lanes: Sequence[str],
     lease_seconds: float,
     collection_id: int | None,
+    turns: Turns,
     own: str = "job.collection_id",
 ) -> Job | None:
     """Take the next job, of one collection if it is given; ``own`` is an expression for its collection."""
     within = "(%(collection)s::bigint IS NULL OR job.collection_id = %(collection)s)"
+    running, owner, tenant_turn = _RUNNING, _OWNER, "coalesce(running.jobs, 0), coalesce(served.turn, 0),"
     if own != "job.collection_id":
-        within = f"job.collection_id = {own}"
+        within, running, owner, tenant_turn = f"job.collection_id = {own}", "", "", ""
     try:
         row = writer.row(
             f"""
-            WITH head AS (
+            WITH {running} head AS (
                 SELECT job.collection_id, job.id, job.status = 'running' AND job.claimant <> %(claimant)s AS lost
-                FROM job WHERE {within} AND {_ready(own)}
-                ORDER BY {_turn(own)} LIMIT 1 FOR UPDATE OF job SKIP LOCKED
+                FROM job {owner} WHERE {within} AND {_ready(own)}
+                ORDER BY {tenant_turn} {_turn(own)} LIMIT 1 FOR UPDATE OF job SKIP LOCKED
             )
             UPDATE job SET status = 'running', claimant = %(claimant)s, claimed_at = now(),
                 due_at = now() + make_interval(secs => %(lease)s), updated_at = now(),
@@ -115,11 +170,38 @@ def _take(
               AND job.id = head.id
             RETURNING {COLUMNS}
             """,
-            {"claimant": claimant, "lanes": list(lanes), "lease": lease_seconds, "collection": collection_id},
+            {
+                "claimant": claimant,
+                "lanes": list(lanes),
+                "lease": lease_seconds,
+                "collection": collection_id,
+                **turns.parameters(),
+            },
         )
     except IntegrityError:  # of two claims that did not see each other, this one came second
         return None
     return job_of(row)
+
+
+def others_wait(reader: Reader, job: Job) -> bool:
+    """Whether a job of another collection waits in the lane of this one, and could begin."""
+    return bool(
+        reader.scalar(
+            """
+            SELECT EXISTS (
+                SELECT FROM job other
+                WHERE other.status = 'queued' AND other.lane = %(lane)s AND other.due_at <= now()
+                  AND other.collection_id <> %(collection)s
+                  AND NOT EXISTS (
+                      SELECT FROM job one
+                      WHERE one.collection_id = other.collection_id AND one.lane = other.lane
+                        AND one.status = 'running'
+                  )
+            )
+            """,
+            {"lane": job.lane, "collection": job.collection_id},
+        )
+    )
 
 
 def keep(writer: Writer, job: Job, lease_seconds: float) -> bool | None:

@@ -17,6 +17,7 @@ class Job:
     """A job and how far it got.
 
     Attributes:
+        tenant: whose collection it is.
         number: the order in which jobs came.
         lane: jobs of one lane of a collection are done one by one, in their order.
         payload: what is asked for.
@@ -33,6 +34,7 @@ class Job:
 
     collection_id: int
     collection: str
+    tenant: str
     id: UUID
     number: int
     kind: str
@@ -62,9 +64,10 @@ class Job:
 
 
 COLUMNS = """
-    job.collection_id, c.name AS collection, job.id, job.number, job.kind, job.lane, job.payload, job.status,
-    job.stage, job.received, job.created, job.updated, job.unchanged, job.rejected, job.position, job.result,
-    job.attempts, job.error, job.claimant, job.cancel_requested_at, job.created_at, job.updated_at, job.finished_at
+    job.collection_id, c.name AS collection, c.tenant, job.id, job.number, job.kind, job.lane, job.payload,
+    job.status, job.stage, job.received, job.created, job.updated, job.unchanged, job.rejected, job.position,
+    job.result, job.attempts, job.error, job.claimant, job.cancel_requested_at, job.created_at, job.updated_at,
+    job.finished_at
 """
 """Of ``job`` and its collection ``c``: what ``job_of`` takes."""
 JOB = "job.collection_id = %(collection)s AND job.id = %(job)s"

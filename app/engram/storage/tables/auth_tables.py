@@ -24,17 +24,32 @@ tenant_table = Table(
     "tenant",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("passages", BigInteger, comment="Quotas, null for none: how many it may hold,"),
+    Column("passages", BigInteger, comment="Quotas, null for the default: how many it may hold,"),
     Column("queries", BigInteger, comment="and, of a day (UTC), how many it may ask,"),
     Column("verdicts", BigInteger, comment="give,"),
     Column("llm_tokens", BigInteger, comment="have a language model read and write,"),
     Column("jobs", BigInteger, comment="and, at any time, how many jobs may be open."),
     Column("judges", BigInteger, comment="And how many may give verdicts, or have something set."),
+    Column("collections", BigInteger, comment="How many collections it may have,"),
+    Column("keys", BigInteger, comment="access keys that count,"),
+    Column("sessions", BigInteger, comment="and, of a day (UTC), how many sessions it may start,"),
+    Column("facts", BigInteger, comment="and how many facts it may state by itself."),
     Column("closed_at", TIMESTAMP(timezone=True), comment="It is being removed: nobody is of it any more."),
     now("created_at"),
     *(
         CheckConstraint(f"{name} >= 0", name=name)
-        for name in ("passages", "queries", "verdicts", "llm_tokens", "jobs", "judges")
+        for name in (
+            "passages",
+            "queries",
+            "verdicts",
+            "llm_tokens",
+            "jobs",
+            "judges",
+            "collections",
+            "keys",
+            "sessions",
+            "facts",
+        )
     ),
     comment="Owners of collections, judges and keys.",
 )
@@ -74,6 +89,6 @@ quota_usage = Table(
     Column("kind", Text, nullable=False),
     Column("amount", BigInteger, nullable=False),
     PrimaryKeyConstraint("tenant", "principal", "day", "kind"),
-    CheckConstraint("kind IN ('queries', 'verdicts', 'llm_tokens')", name="kind"),
+    CheckConstraint("kind IN ('queries', 'verdicts', 'llm_tokens', 'sessions', 'facts')", name="kind"),
     comment="Use of quotas per day.",
 )

@@ -1366,14 +1366,25 @@ class QuotaOut(Struct):
     Quota of a tenant and its use.
     """
 
-    kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens", "judges"]
+    kind: Literal[
+        "passages",
+        "jobs",
+        "queries",
+        "verdicts",
+        "llm_tokens",
+        "judges",
+        "collections",
+        "keys",
+        "sessions",
+        "facts",
+    ]
     limit: int | None
     """
     Null: any number, and then days are not counted.
     """
     used: int
     """
-    Passages and judges that it has, jobs open; of the others, those of today (UTC).
+    Passages, collections, keys and judges that it has, jobs open; of the others, those of today (UTC).
     """
 
 

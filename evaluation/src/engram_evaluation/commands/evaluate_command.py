@@ -10,7 +10,7 @@ import typer
 
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram.runtime.local_engine import engine
-from engram.cli.terminal import MEASURE, cli, err, figures, say, say_table
+from engram.cli.terminal import MEASURE, cli, err, figures, out, say, say_table, show
 
 if TYPE_CHECKING:
     from engram_evaluation.dataset import Dataset
@@ -149,8 +149,6 @@ def evaluate(
     ),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
-    from rich.console import Console
-
     from engram.config.settings import Settings
     from engram_evaluation.evaluation_run import evaluate as run
     from engram_evaluation.oracle_endpoint import Oracle
@@ -213,11 +211,10 @@ def evaluate(
             return stack.enter_context(closing(varied(services, addresses, variation)))
 
         report = run(services, vary, loaded, options, folder, err())
-    console = Console()
-    wide = console if console.is_terminal else Console(width=WIDTH)
-    wide.print(report.table())
+    width = None if out().is_terminal else WIDTH
+    show(report.table(), width)
     for further in report.further_tables():
-        wide.print(further)
+        show(further, width)
     say(f"{folder / options.slug(loaded.name)}.md and .json")
 
 
@@ -238,23 +235,19 @@ def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path
 
 def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``facts``, which measures other things and ingests nothing."""
-    from rich.console import Console
-
     from engram.config.settings import Settings
     from engram_evaluation.facts_protocol import facts
     from engram_evaluation.run_progress import progress, steps
 
     with engine(Settings()) as (services, _), progress(err()) as bars:
         report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
-    Console(width=WIDTH).print(report.table())
+    show(report.table(), WIDTH)
     say(report.note())
     say(str(report.write(folder, options.slug(dataset.name))))
 
 
 def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``agent``: an environment is played, which takes no server but the configured model's."""
-    from rich.console import Console
-
     from engram.config.settings import Settings
     from engram_evaluation.agent_protocol import playing
     from engram_evaluation.run_progress import progress, steps
@@ -265,7 +258,7 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
         report = playing(
             dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total), models.llm
         )
-    Console(width=WIDTH).print(report.table())
+    show(report.table(), WIDTH)
     say(report.note())
     say(str(report.write(folder, options.slug(dataset.name))))
 

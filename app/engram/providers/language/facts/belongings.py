@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.clause import Clause, kin_among
@@ -24,9 +24,11 @@ def opens_kin(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Cla
         return False
     if clause.kin is not None:
         return True
-    following = next((one.kind for one in items[at + 1 :] if one.kind in ",;.bxv"), ".")
-    opening = saying.number == 0 and following not in "bxv" and all(one.kind in "dwapo" for one in clause.gap)
-    if not opening or saying.topic is None or kin_among([one.word for one in clause.gap]) is None:
+    opening = saying.number == 0 and all(one.kind in "dwapo" for one in clause.gap)
+    if saying.topic is None or not opening or kin_among([one.word for one in clause.gap]) is None:
+        return False
+    following = next((one.kind for one in islice(items, at + 1, None) if one.kind in ",;.bxv"), ".")
+    if following in "bxv":
         return False
     clause.subject = saying.topic.name
     return starts_kin(clause)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from engram.core.knowledge.triples import Triple
@@ -44,6 +45,8 @@ MOST_NAME_WORDS = 3
 """Words of a title from which one that it shares with the first sentence's subject is not enough."""
 _MATTER = re.compile(r"^[A-Z][a-z]+ (?:about|for|from|on|to|with) ")
 _OPENING = 1_000  # characters of a sentence in which pronouns are looked for
+READ_CHARACTERS = 5_000
+"""Characters of a sentence that are read for facts: what is longer is a list, and clauses look back and ahead."""
 _PERSONAL = re.compile(r"(?:^|[.,;]\s+|\band\s+)(?:He|She|His|Her|he|she)\b")
 
 
@@ -63,6 +66,7 @@ def extract_facts(
         everywhere: also read passages that are not about their title.
     """
     title = title.strip() if title and title.strip() else None
+    sentences = [_opening_part(sentence) for sentence in sentences]
     named = title if title is not None and not is_heading(unqualified(title)) else None
     about = title if title is not None and sentences and _is_subject(title, named, sentences[0]) else None
     if about is None and not everywhere:
@@ -94,6 +98,14 @@ def extract_facts(
             lead = lead and not speaks
         found += _distinct(stated)
     return found
+
+
+def _opening_part(sentence: SentenceAnalysis) -> SentenceAnalysis:
+    """Return the sentence without the words after its first ``READ_CHARACTERS``."""
+    if len(sentence.text) <= READ_CHARACTERS:
+        return sentence
+    text = sentence.text[:READ_CHARACTERS]
+    return replace(sentence, text=text[: text.rfind(" ")] if " " in text else text)
 
 
 def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool:  # noqa: PLR0911 - a case each

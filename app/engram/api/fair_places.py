@@ -1,0 +1,183 @@
+"""Places at work that tenants share fairly, and within a tenant its access keys."""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engram.telemetry import metrics
+
+ACTIVE_SECONDS = 5.0
+"""How long after its last request a tenant counts as active, so that others leave its share free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Principal whose request takes a place: a tenant, and a key's name, or an address where nobody is known."""
+
+    tenant: str
+    key: str
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Waiting requests of one tenant: key -> its requests in order."""
+
+    by_key: dict[str, deque["asyncio.Future[bool]"]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.by_key.values()))
+
+
+class FairPlaces:
+    """A number of places, and a bounded queue before them. For one event loop.
+
+    Each of the tenants that were active in the last seconds may hold an equal share of the places, and one more
+    share stays free, so a tenant that has asked little finds a place at once and few others at work. A tenant that
+    is alone may hold all. A free place goes to the tenant that holds least, then to whichever was served longest
+    ago; within the tenant, to its keys by the same rule. If the queue is full, the newest request of the tenant
+    that waits with most gives way to another's.
+    """
+
+    def __init__(
+        self,
+        places: int,
+        waiting: int | None = None,
+        wait_seconds: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make the places.
+
+        Args:
+            places: 0 for any number.
+            waiting: requests that may wait; None for any number.
+            wait_seconds: how long one waits; None for as long as it takes.
+        """
+        self._places = places
+        self._waiting = waiting
+        self._wait_seconds = wait_seconds
+        self._clock = clock
+        self._held: Counter[str] = Counter()
+        self._held_by_key: Counter[Holder] = Counter()
+        self._queues: dict[str, _Queue] = {}
+        self._seen: dict[str, float] = {}
+        self._served: dict[str | Holder, int] = {}
+        self._turn = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def take(self, holder: Holder) -> bool:
+        """Wait for a place; False if too many wait already, or it took too long."""
+        self._seen[holder.tenant] = self._clock()
+        if not self._places or (not self._queues.get(holder.tenant) and self._has_room(holder.tenant)):
+            self._grant(holder)
+            return True
+        if not self._enters_queue(holder.tenant):
+            return False
+        mine: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        queue = self._queues.setdefault(holder.tenant, _Queue())
+        queue.by_key.setdefault(holder.key, deque()).append(mine)
+        self._look_again()
+        metrics.WAITING.inc()
+        try:
+            return await asyncio.wait_for(asyncio.shield(mine), self._wait_seconds)
+        except TimeoutError:
+            return self._leave(holder, mine)
+        except BaseException:
+            if self._leave(holder, mine):
+                self.free(holder)
+            raise
+        finally:
+            metrics.WAITING.dec()
+
+    def free(self, holder: Holder) -> None:
+        """Give the place back, to whoever is next."""
+        self._held[holder.tenant] -= 1
+        self._held_by_key[holder] -= 1
+        if not self._held[holder.tenant]:
+            del self._held[holder.tenant]
+        if not self._held_by_key[holder]:
+            del self._held_by_key[holder]
+        self._seen[holder.tenant] = self._clock()
+        self._dispatch()
+
+    def _share(self) -> int:
+        """Places that one tenant may hold."""
+        since = self._clock() - ACTIVE_SECONDS
+        for tenant in [tenant for tenant, seen in self._seen.items() if seen < since]:
+            if not self._held[tenant] and tenant not in self._queues:
+                del self._seen[tenant]
+                self._served.pop(tenant, None)
+                for key in [one for one in self._served if isinstance(one, Holder) and one.tenant == tenant]:
+                    del self._served[key]
+        active = len(self._seen)
+        return self._places if active <= 1 else max(1, self._places // (active + 1))
+
+    def _has_room(self, tenant: str) -> bool:
+        return self._held.total() < self._places and self._held[tenant] < self._share()
+
+    def _grant(self, holder: Holder) -> None:
+        self._held[holder.tenant] += 1
+        self._held_by_key[holder] += 1
+        self._turn += 1
+        self._served[holder.tenant] = self._served[holder] = self._turn
+
+    def _dispatch(self) -> None:
+        """Grant free places to those that wait, as far as shares allow."""
+        while self._held.total() < self._places:
+            share = self._share()
+            ready = [tenant for tenant in self._queues if self._held[tenant] < share]
+            if not ready:
+                break
+            tenant = min(ready, key=lambda one: (self._held[one], self._served.get(one, 0)))
+            queue = self._queues[tenant]
+            holder = min(
+                (Holder(tenant, key) for key in queue.by_key),
+                key=lambda one: (self._held_by_key[one], self._served.get(one, 0)),
+            )
+            waiting = queue.by_key[holder.key].popleft()
+            self._tidy(holder)
+            self._grant(holder)
+            waiting.set_result(True)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Grant again once a tenant may have ceased to be active, as shares then grow."""
+        if self._timer is None and self._queues:
+            self._timer = asyncio.get_running_loop().call_later(ACTIVE_SECONDS, self._shares_changed)
+
+    def _shares_changed(self) -> None:
+        self._timer = None
+        self._dispatch()
+
+    def _enters_queue(self, tenant: str) -> bool:
+        """Whether one more request of the tenant may wait, after the newest of a longer queue gave way."""
+        if self._waiting is None or sum(map(len, self._queues.values())) < self._waiting:
+            return True
+        if not self._queues:
+            return False
+        longest = max(self._queues, key=lambda one: len(self._queues[one]))
+        if len(self._queues[longest]) <= len(self._queues.get(tenant, ())) + 1:
+            return False
+        by_key = self._queues[longest].by_key
+        holder = Holder(longest, max(by_key, key=lambda key: len(by_key[key])))
+        by_key[holder.key].pop().set_result(False)
+        self._tidy(holder)
+        return True
+
+    def _leave(self, holder: Holder, mine: "asyncio.Future[bool]") -> bool:
+        """Leave the queue; True if a place came at the last moment, which is then held."""
+        if mine.done():
+            return not mine.cancelled() and mine.result()
+        self._queues[holder.tenant].by_key[holder.key].remove(mine)
+        self._tidy(holder)
+        mine.cancel()
+        return False
+
+    def _tidy(self, holder: Holder) -> None:
+        """Forget queues that are empty."""
+        queue = self._queues[holder.tenant]
+        if not queue.by_key[holder.key]:
+            del queue.by_key[holder.key]
+        if not queue.by_key:
+            del self._queues[holder.tenant]

@@ -1,0 +1,314 @@
+"""Can one tenant slow another one down, whatever it sends?
+
+    nice -n 19 python benchmarks/fairness.py [-n QUERIES] [--only FLOOD ...]
+
+Starts a service of its own in a temporary folder (embedded Postgres and Redis, the API, one worker), with access
+keys and with the limits that hold by default where other machines reach it: 20 requests a second and 16 at once for
+each key. Tenant ``a`` has four keys and floods the service from a process of its own: with queries, half of them as
+long as a question may be; with verdicts; with sessions; with tokens that nobody signed; with passages, one of them
+200,000 characters of ``a-``; and with all of it at once. Meanwhile tenant ``b`` asks one question after the other,
+sends a passage and looks for it, and judges an answer and looks whether the verdict is applied.
+
+Each flood is preceded by the same questions without it, so that whatever else the machine does falls on both. Exit
+code 1 if the 95th percentile of ``b`` is more than 3 times its quiet value, its passage is found later than after
+10 seconds, or its verdict is applied later than after 5.
+"""
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import common
+from engram import sample
+from engram.runtime.container import Application
+from engram.services.auth.access_key_service import AccessKeyRequest
+from engram.services.auth.encoder import QUESTION_TOKENS
+from engram.services.auth.scope import LOCAL
+from running import Service
+
+LIMITS = {"ENGRAM_ACCESS": "keys", "ENGRAM_RATE_PER_SECOND": "20", "ENGRAM_PRINCIPAL_CONCURRENCY": "16"}
+MOST_TIMES, MOST_FOUND_SECONDS, MOST_APPLIED_SECONDS = 3.0, 10.0, 5.0
+KEYS = 4
+THREADS = {"queries": 16, "verdicts": 16, "sessions": 8, "tokens": 16, "passages": 4}
+FLOODS = (*THREADS, "everything")
+PAUSE_SECONDS = 0.05
+WARM = 10
+LEAD_SECONDS = 4.0
+JOIN_SECONDS = 5.0
+GIVE_UP_SECONDS = 60.0
+QUESTIONS = [question.text for question in sample.questions()]
+LONGEST = "." * QUESTION_TOKENS
+
+
+def client(url: str, key: str) -> httpx.Client:
+    headers = {"authorization": f"Bearer {key}"}
+    return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=GIVE_UP_SECONDS)
+
+
+def queries(http: httpx.Client, at: int) -> httpx.Response:
+    question = LONGEST if at % 2 else QUESTIONS[at % len(QUESTIONS)]
+    return http.post("/query", json={"collection": "docs", "query": question})
+
+
+def verdicts(http: httpx.Client, at: int) -> httpx.Response:
+    body = {"collection": "docs", "query_id": http.params["judged"], "none_helped": True}
+    return http.post("/feedback", json=body, headers={"idempotency-key": str(uuid.uuid4())}, params={})
+
+
+def sessions(http: httpx.Client, at: int) -> httpx.Response:
+    return http.post("/sessions", json={"collection": "docs", "question": QUESTIONS[at % len(QUESTIONS)]})
+
+
+def tokens(http: httpx.Client, at: int) -> httpx.Response:
+    return http.get("/collections", headers={"authorization": f"Bearer a.{uuid.uuid4().hex}.c"})
+
+
+def passages(http: httpx.Client, at: int) -> httpx.Response:
+    text = " ".join(
+        f"Town {at} has {n} bridges over the river Elbe, the last of 19{n % 90 + 10}." for n in range(12)
+    )
+    many = [{"id": f"{at}-{n}", "title": f"Town {at}-{n}", "text": text} for n in range(200)]
+    if at % 4 == 0:
+        many.append({"id": f"{at}-long", "text": "a-" * 100_000})
+    return http.post("/passages", json={"collection": f"flood-{at % 8}", "passages": many})
+
+
+SENDS: Mapping[str, Callable[[httpx.Client, int], httpx.Response]] = {
+    "queries": queries,
+    "verdicts": verdicts,
+    "sessions": sessions,
+    "tokens": tokens,
+    "passages": passages,
+}
+
+
+def flood(url: str, keys: Sequence[str], judged: str, kinds: Sequence[str], over: Event, counts: Any) -> None:
+    """Send requests of these kinds from many threads until it is over, and count the answers by status."""
+    statuses: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def send(kind: str, key: str) -> None:
+        with client(url, key) as http:
+            http.params = httpx.QueryParams({"judged": judged}) if kind == "verdicts" else httpx.QueryParams()
+            for at in range(10**9):
+                if over.is_set():
+                    return
+                try:
+                    status = str(SENDS[kind](http, at).status_code)
+                except httpx.HTTPError as error:
+                    status = type(error).__name__
+                with lock:
+                    statuses[f"{kind} {status}"] += 1
+
+    turns = cycle(keys)
+    threads = [
+        threading.Thread(target=send, args=(kind, next(turns)), daemon=True)
+        for kind in kinds
+        for _ in range(THREADS[kind])
+    ]
+    for thread in threads:
+        thread.start()
+    over.wait()
+    ends = time.monotonic() + JOIN_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, ends - time.monotonic()))
+    counts.put(dict(statuses))
+
+
+@contextlib.contextmanager
+def flooded(url: str, keys: Sequence[str], judged: str, kinds: Sequence[str]) -> Iterator[list[dict[str, int]]]:
+    """Flood the service during the block; afterwards the list holds how often each status came back."""
+    context = multiprocessing.get_context("spawn")
+    over, counts = context.Event(), context.Queue()
+    process = context.Process(target=flood, args=(url, keys, judged, kinds, over, counts))
+    process.start()
+    sent: list[dict[str, int]] = []
+    try:
+        time.sleep(LEAD_SECONDS)
+        yield sent
+    finally:
+        over.set()
+        with contextlib.suppress(Exception):
+            sent.append(counts.get(timeout=30))
+        process.join(5)
+        process.kill()
+
+
+def asked(http: httpx.Client, count: int) -> list[float]:
+    """Milliseconds that each of so many questions took; one that is not answered counts as given up."""
+    took: list[float] = []
+    for at in range(count):
+        began = time.perf_counter()
+        try:
+            answer = http.post("/query", json={"collection": "docs", "query": QUESTIONS[at % len(QUESTIONS)]})
+            ok = answer.status_code == httpx.codes.OK
+        except httpx.HTTPError:
+            ok = False
+        took.append((time.perf_counter() - began) * 1000.0 if ok else GIVE_UP_SECONDS * 1000.0)
+        time.sleep(PAUSE_SECONDS)
+    return took
+
+
+def until(ready: Callable[[], bool]) -> float:
+    """Seconds until something is so, or the time after which nobody waits any more."""
+    began = time.monotonic()
+    while time.monotonic() - began < GIVE_UP_SECONDS:
+        with contextlib.suppress(httpx.HTTPError, KeyError):
+            if ready():
+                return time.monotonic() - began
+        time.sleep(0.2)
+    return GIVE_UP_SECONDS
+
+
+def found_seconds(http: httpx.Client) -> float:
+    """Seconds from sending a new passage to an answer that has it; says on stderr how long each step took."""
+    name = f"Zq{uuid.uuid4().hex[:8]}"
+    body = {"collection": "docs", "passages": [{"id": name, "text": f"The town of {name} lies on the river Oder."}]}
+    began = time.monotonic()
+    job = http.post("/passages", json=body).raise_for_status().json()["job_id"]
+    accepted = time.monotonic() - began
+    query = {"collection": "docs", "query": f"On which river lies the town of {name}?"}
+
+    def answered() -> bool:
+        return name in {hit["passage_id"] for hit in http.post("/query", json=query).json()["passages"]}
+
+    until(answered)
+    took = time.monotonic() - began
+    times = http.get(f"/jobs/{job}", params={"collection": "docs"}).json()
+    print(f"accepted after {accepted:.1f} s, job {times['created_at']} to {times['finished_at']}", file=sys.stderr)
+    return took
+
+
+def applied_seconds(http: httpx.Client) -> float:
+    """Seconds from posting a verdict to its being applied."""
+    query = http.post("/query", json={"collection": "docs", "query": QUESTIONS[0]}).json()["query_id"]
+    began = time.monotonic()
+    posted = http.post(
+        "/feedback",
+        json={"collection": "docs", "query_id": query, "none_helped": True},
+        headers={"idempotency-key": str(uuid.uuid4())},
+    ).raise_for_status()
+    event = posted.json()["feedback_id"]
+    until(lambda: http.get(f"/feedback/{event}", params={"collection": "docs"}).json()["status"] == "applied")
+    return time.monotonic() - began
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one flood did to the other tenant."""
+
+    name: str
+    quiet_ms: float
+    flooded_ms: float
+    found: float
+    applied: float
+    sent: Mapping[str, int]
+
+    @property
+    def times(self) -> float:
+        return self.flooded_ms / self.quiet_ms
+
+    def said(self) -> str:
+        """The same in a line, with what was sent and how busy the machine was."""
+        return (
+            f"{self.name}: p95 {self.quiet_ms:.0f} -> {self.flooded_ms:.0f} ms ({self.times:.2f} times), passage "
+            f"{self.found:.1f} s, verdict {self.applied:.1f} s, load {os.getloadavg()[0]:.1f}, "
+            f"sent {dict(self.sent)}"
+        )
+
+    @property
+    def holds(self) -> bool:
+        return (
+            self.times <= MOST_TIMES and self.found <= MOST_FOUND_SECONDS and self.applied <= MOST_APPLIED_SECONDS
+        )
+
+
+def filled(http: httpx.Client) -> None:
+    """Give a tenant the sample corpus."""
+    lines = sample.corpus()
+    http.post(
+        "/passages", params={"collection": "docs"}, content=lines, headers={"content-type": "application/x-ndjson"}
+    ).raise_for_status()
+    until(lambda: all(job["status"] == "succeeded" for job in _jobs(http)))
+
+
+def _jobs(http: httpx.Client) -> list[dict[str, Any]]:
+    return list(http.get("/jobs", params={"collection": "docs"}).json()["jobs"])
+
+
+def emptied(http: httpx.Client) -> None:
+    """Remove what a flood of passages left, so that the next flood is alone."""
+    for at in range(8):
+        http.delete(f"/collections/flood-{at}", timeout=GIVE_UP_SECONDS)
+
+
+def made(app: Application, name: str, tenant: str) -> str:
+    """Make an access key that allows everything to its tenant."""
+    return app.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
+
+
+def measured(url: str, name: str, keys: Sequence[str], judged: str, http: httpx.Client, count: int) -> Row:
+    """Measure a tenant without and with one flood of the other."""
+    kinds = list(THREADS) if name == "everything" else [name]
+    quiet = asked(http, count)
+    with flooded(url, keys, judged, kinds) as sent:
+        slow = asked(http, count)
+        found, applied = found_seconds(http), applied_seconds(http)
+    p95 = common.percentiles(quiet)[1], common.percentiles(slow)[1]
+    return Row(name, *p95, found, applied, sent[0] if sent else {})
+
+
+def main() -> None:
+    """Measure each flood and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-n", "--queries", type=int, default=100, help="Questions with and without each flood.")
+    parser.add_argument("--only", nargs="*", choices=FLOODS, default=FLOODS, help="Floods; by default all.")
+    arguments = parser.parse_args()
+    os.environ |= LIMITS
+    rows: list[Row] = []
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        service = stack.enter_context(Service(Path(folder), workers=1))
+        app = stack.enter_context(contextlib.closing(Application(service.settings, service.addresses)))
+        keys = [made(app, f"a{at}", "a") for at in range(KEYS)]
+        theirs = stack.enter_context(client(service.url, keys[0]))
+        http = stack.enter_context(client(service.url, made(app, "b", "b")))
+        for one in (theirs, http):
+            filled(one)
+        judged = theirs.post("/query", json={"collection": "docs", "query": QUESTIONS[0]}).json()["query_id"]
+        asked(http, WARM)
+        for name in arguments.only:
+            rows.append(measured(service.url, name, keys, judged, http, arguments.queries))
+            print(rows[-1].said(), file=sys.stderr, flush=True)
+            emptied(theirs)
+    common.table(
+        [
+            "flood of tenant a",
+            "b's p95 quiet, ms",
+            "b's p95, ms",
+            "times",
+            "passage found, s",
+            "verdict applied, s",
+        ],
+        [(row.name, row.quiet_ms, row.flooded_ms, row.times, row.found, row.applied) for row in rows],
+    )
+    sys.exit(0 if all(row.holds for row in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()
