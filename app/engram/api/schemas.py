@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+from fastapi import Query
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -128,6 +129,10 @@ JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(s
 JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTERN), AfterValidator(normalised)]
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
+EncoderName = Annotated[
+    Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable)] | None,
+    Query(description="The encoder of a new collection, by name; one that exists must be of it."),
+]
 Whole = BeforeValidator(whole)
 Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]
 RowId = Annotated[

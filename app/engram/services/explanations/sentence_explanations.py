@@ -148,7 +148,7 @@ class ExplainService:
         Raises:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
-        vector: Vector = self._encoder.embed(scope.collection, [question])[0]
+        vector: Vector = self._encoder.embed_questions(scope.collection, [question])[0]
         return vector
 
 

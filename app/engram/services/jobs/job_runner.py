@@ -18,6 +18,7 @@ import structlog
 
 from engram.context.errors import (
     EmbeddingSpaceMismatchError,
+    EmbeddingUnavailableError,
     LlmError,
     NameTakenError,
     UnavailableError,
@@ -110,7 +111,7 @@ class Runner:
         except ClaimLostError:
             raise
         # The endpoint may come back, and another worker may run the collection's encoder.
-        except (LlmError, EmbeddingSpaceMismatchError) as error:
+        except (LlmError, EmbeddingSpaceMismatchError, EmbeddingUnavailableError) as error:
             log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
             self._put_back(work, after_seconds=WAIT_SECONDS, error=error.detail)
             return False

@@ -23,7 +23,7 @@ class DenseService:
         Raises:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
-        vector = self._encoder.embed(scope.collection, [text])[0]
+        vector = self._encoder.embed_questions(scope.collection, [text])[0]
         with self._database.snapshot() as reader:
             current_vectors.same_space(reader, scope.collection)
             focus = Focus(scope.collection, vector)

@@ -106,9 +106,9 @@ def _accept(
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-                 activated, ranked, features, sufficiency, space)
+                 activated, ranked, features, sufficiency, reranker, reranked, space)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-                   e.profile, e.filter, e.activated, e.ranked, e.features, e.sufficiency, e.space
+                   e.profile, e.filter, e.activated, e.ranked, e.features, e.sufficiency, e.reranker, e.reranked, e.space
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.judged_queries import features_of, sufficiency_features
+from engram.storage.feedback_log.judged_queries import features_of, reranked_of, sufficiency_features
 from engram.storage.judge_days import DAY
 from engram.storage.row_lookups import THERE, WANTED, lookup
 
@@ -61,6 +62,7 @@ class PendingEvent:
     ranked: list[int] | None
     features: NDArray[np.float32] | None
     sufficiency: NDArray[np.float32] | None
+    reranked: RerankedFeatures | None = None
     waited_seconds: float = 0.0
     space: int = 0
     served: int = 0
@@ -149,7 +151,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         f"""
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
-               judged.sufficiency, extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
+               judged.sufficiency, judged.reranker, judged.reranked,
+               extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
                judged.space, (SELECT space FROM collection WHERE id = %(collection)s) AS served
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
@@ -179,6 +182,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
             sufficiency=sufficiency_features(row.sufficiency),
+            reranked=reranked_of(row.ranked, row.reranker, row.reranked),
             waited_seconds=row.waited,
             space=row.space,
             served=row.served,

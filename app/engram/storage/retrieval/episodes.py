@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from engram.context.errors import NotFoundError
+from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import Numbers, integers
 from engram.storage.corpus.collection_lock import KEPT, row_lock
 from engram.storage.database import Reader, Writer
@@ -34,6 +35,7 @@ class EpisodeRow:
             them; None where it would not speak of the ranking alone.
         sufficiency: features of the answer as a verdict on whether it is enough needs them, (k,); None where that would
             speak of something else than the first of ``ranked``.
+        reranked: what a reranker said of ``ranked``; None where none did, or where ``features`` is None.
         strategy: how passages were looked for.
         arm: of the collection's experiment; None for none.
         explored: passages that exploration put into the answer.
@@ -59,6 +61,7 @@ class EpisodeRow:
     ranked: NDArray[np.int64] | None = None
     features: NDArray[np.float32] | None = None
     sufficiency: NDArray[np.float32] | None = None
+    reranked: RerankedFeatures | None = None
     arm: str | None = None
     explored: Sequence[int] = ()
     principal: str = "local"
@@ -108,11 +111,11 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
         f"""
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
-                             principal, answer, trace, ranked, features, sufficiency, space)
+                             principal, answer, trace, ranked, features, sufficiency, reranker, reranked, space)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(sufficiency)s,
-               %(space)s
+               %(reranker)s, %(reranked)s, %(space)s
         FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
         {row_lock(writer, KEPT)}
         """,
@@ -140,6 +143,8 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
             "ranked": None if episode.ranked is None else Numbers(episode.ranked),
             "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
             "sufficiency": None if episode.sufficiency is None else episode.sufficiency.astype("<f4").tobytes(),
+            "reranker": None if episode.reranked is None else episode.reranked.prior,
+            "reranked": None if episode.reranked is None else episode.reranked.features.astype("<f4").tobytes(),
         },
     )
     if not written:

@@ -48,6 +48,8 @@ judged_query = Table(
     Column(
         "sufficiency", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."
     ),
+    Column("reranker", Text, comment="Fingerprint of the belief in a reranker that was asked; null: none was."),
+    Column("reranked", LargeBinary, comment="Of the candidates: (n, 2) float32, own score and log odds."),
     space(),
     PrimaryKeyConstraint("collection_id", "id"),
     CheckConstraint("profile IN ('paper', 'default')", name="profile"),
@@ -214,6 +216,6 @@ ranking_audit = Table(
     ),
     PrimaryKeyConstraint("collection_id", "event_id", "model"),
     parent_key("feedback_event", "event_id"),
-    CheckConstraint("model IN ('sufficiency', 'ranking', 'round')", name="model"),
+    CheckConstraint("model IN ('sufficiency', 'ranking', 'reranker', 'round')", name="model"),
     comment="What each event added to the weights of ranking and of what is enough.",
 )

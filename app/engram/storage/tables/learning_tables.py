@@ -117,7 +117,7 @@ ranking_belief = Table(
     Column("events", BigInteger, nullable=False, server_default=text("0")),
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "model", "prior"),
-    CheckConstraint("model IN ('sufficiency', 'ranking', 'round')", name="model"),
+    CheckConstraint("model IN ('sufficiency', 'ranking', 'reranker', 'round')", name="model"),
     comment="What verdicts taught about the weights of a model: the sum of the events' terms.",
 )
 

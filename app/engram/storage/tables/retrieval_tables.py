@@ -47,6 +47,8 @@ episode = Table(
     Column(
         "sufficiency", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."
     ),
+    Column("reranker", Text, comment="Fingerprint of the belief in a reranker that was asked; null: none was."),
+    Column("reranked", LargeBinary, comment="Of the candidates: (n, 2) float32, own score and log odds."),
     space(),
     now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
