@@ -90,7 +90,7 @@ def main() -> None:
     with common.application() as (app, servers):
         begun = time.perf_counter()
         with psycopg.connect(servers.database_url.replace("+psycopg", "")) as connection:
-            large.fill(connection, dimension=app.settings.embedding_dimension, passages=arguments.passages)
+            large.fill(connection, dimension=app.embedder.dimension, passages=arguments.passages)
         print(f"{arguments.passages} passages made in {time.perf_counter() - begun:.0f} s", flush=True)
         common.stage(app, "small", common.passages(arguments.dataset, SMALL))
         app.runner.run_ready()

@@ -40,7 +40,8 @@ COLUMNS = """
     WHERE table_name = %(table)s AND table_schema = current_schema() AND column_name <> 'collection_id'
 """
 OF_COLLECTION = (
-    "encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, lexical_length, key_building"
+    "encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
+    "lexical_length, key_building"
 )
 AT_ONCE = 50
 TOP_K = 10

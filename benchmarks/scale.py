@@ -140,7 +140,7 @@ def grown(app: Application, source: str, passages: int, number: int = 0) -> str:
     origin = app.access.scope(source).collection
     with app.database.write() as writer:
         made = collections.open_for_writing(writer, name, origin.encoder).collection
-    own, others = ([weight] * app.settings.embedding_dimension for weight in (0.8, 0.6))
+    own, others = ([weight] * app.embedder.dimension for weight in (0.8, 0.6))
     copy = -(-made.passage_count // origin.passage_count)
     while (left := passages - copy * origin.passage_count) > 0:
         with app.database.write_long() as writer:

@@ -1,6 +1,6 @@
 """The schema, room by room (``migrations/schema``).
 
-The dimension of the vector columns is the configured encoder's; a database keeps the one it was made with.
+The dimension of the vector columns is the configured one; a later revision takes it from them.
 """
 
 import re
@@ -16,6 +16,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+DEFAULT_DIMENSION = 384
 FOLDER = Path(__file__).parents[1] / "schema"
 # Each refers to earlier ones only.
 ROOMS = (
@@ -47,7 +48,7 @@ TENANT_ROLE = """
 
 def upgrade() -> None:
     op.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    dimension = str(Settings().embedding_dimension)
+    dimension = str(Settings().embedding_dimension or DEFAULT_DIMENSION)
     driver = op.get_bind().connection.cursor()  # takes many statements at once
     for statements in _rooms():
         driver.execute(statements.replace("{dimension}", dimension))

@@ -77,8 +77,9 @@ class TestByIdAlone:
         with application.database.write() as writer:
             writer.execute(
                 """
-                INSERT INTO collection (name, encoder_model, encoder_fingerprint, past)
-                SELECT %(copy)s, encoder_model, encoder_fingerprint, jsonb_build_object('of', name)
+                INSERT INTO collection (name, encoder_model, encoder_fingerprint, encoder_dimension, past)
+                SELECT %(copy)s, encoder_model, encoder_fingerprint, encoder_dimension,
+                       jsonb_build_object('of', name)
                 FROM collection WHERE name = %(name)s
                 """,
                 parameters,

@@ -297,6 +297,6 @@ def test_a_promoted_replica_is_one_no_longer_and_can_be_the_primary(
 
 
 def diagnosed(app: Application) -> tuple[str, str]:
-    doctor = DoctorService(app.settings, app.database, app.stream, lambda: app.encoder, app.check_dimension)
+    doctor = DoctorService(app.settings, app.database, app.stream, lambda: app.encoder)
     (finding,) = doctor._replica()
     return finding.verdict, finding.found

@@ -227,7 +227,7 @@ class TestHealing:
         with application.database.administer() as administrator:
             vector_indexes.drop(administrator, name)
             administrator.execute(
-                f"CREATE INDEX {name} ON passage USING hnsw (embedding vector_ip_ops) "
+                f"CREATE INDEX {name} ON passage USING hnsw ((embedding::vector(384)) vector_ip_ops) "
                 f"WHERE collection_id = {collection_id}"
             )
         assert leftovers(application) == [name]
@@ -289,7 +289,8 @@ class TestHealing:
         maintain = service(application, Thresholds(dead_share=0.0001, dead_rows=60))
         with application.database.write() as old:
             old.execute(
-                "INSERT INTO collection (name, encoder_model, encoder_fingerprint) VALUES (%(name)s, '', '')",
+                "INSERT INTO collection (name, encoder_model, encoder_fingerprint, encoder_dimension) "
+                "VALUES (%(name)s, '', '', 384)",
                 {"name": f"{filled}-old"},
             )
             replace_vectors(application, filled, 60)

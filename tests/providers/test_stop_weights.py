@@ -11,9 +11,9 @@ import pytest
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.planning.feedback_stop import Network
-from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.providers.stop_weights import COSINE, CrossEncoder, StopWeights, load_stop, stop_as_json
 from engram.runtime.container import Application, Servers
+from tests.support.encoder import tiny_cross_encoder
 
 
 def written(path: Path, **changed: Any) -> Path:
@@ -55,17 +55,7 @@ def test_what_holds_no_weights_is_refused(tmp_path: Path, wrong: dict[str, Any])
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small cross-encoder with random weights."""
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification
-
-    torch.manual_seed(3)
-    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    path = tmp_path_factory.mktemp("models") / "tiny-cross"
-    BertForSequenceClassification(BertConfig(vocab_size=30522, num_labels=1, **shape)).save_pretrained(path)
-    shutil.copy(open_model(DEFAULT_MODEL).path / "tokenizer.json", path)
-    settings = {"tokenizer_class": "BertTokenizer", "model_max_length": 64}
-    (path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
-    return path
+    return tiny_cross_encoder(tmp_path_factory.mktemp("models") / "tiny-cross")
 
 
 def test_a_cross_encoder_reads_question_and_text_together(folder: Path) -> None:

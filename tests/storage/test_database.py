@@ -30,7 +30,9 @@ def exists(database: Database, name: str) -> bool:
         return bool(reader.scalar("SELECT EXISTS (SELECT FROM collection WHERE name = %(n)s)", {"n": name}))
 
 
-INSERT = "INSERT INTO collection (name, encoder_model, encoder_fingerprint) VALUES (%(n)s, '', '')"
+INSERT = (
+    "INSERT INTO collection (name, encoder_model, encoder_fingerprint, encoder_dimension) VALUES (%(n)s, '', '', 8)"
+)
 FAILING = "DO $$ BEGIN RAISE EXCEPTION 'as told' USING ERRCODE = '{state}'; END $$"
 
 
@@ -328,3 +330,16 @@ def test_a_session_that_the_server_ended_for_idling_is_unavailable(database: Dat
     with pytest.raises(UnavailableError, match="idle-in-transaction"):
         idle()
     assert not exists(database, collection)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT '[1,2]'::vector <#> '[1,2,3]'::vector AS distance",
+        "SELECT '[1,2]'::halfvec <#> '[1,2,3]'::halfvec AS distance",
+        "SELECT ('[1,2]'::vector)::vector(3) AS cast",
+    ],
+)
+def test_vectors_that_were_exchanged_meanwhile_are_a_passing_fault(database: Database, statement: str) -> None:
+    with pytest.raises(UnavailableError, match="given other vectors at this moment"), database.read() as reader:
+        reader.rows(statement)

@@ -10,7 +10,6 @@ from sqlalchemy import CheckConstraint, Engine, create_engine, inspect
 
 from engram.context.errors import ConfigurationError, UnavailableError
 from engram.storage.connection_pools import with_driver
-from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
 from engram.storage.tables import metadata
@@ -81,13 +80,13 @@ def test_a_database_of_an_earlier_version_is_refused_and_left_as_it_is(empty_dat
 
 def test_vectors_of_a_hop_are_stored_in_the_row(migrated: Database) -> None:
     with migrated.read() as reader:
-        plain = reader.rows(
+        in_row = reader.rows(
             """
             SELECT attrelid::regclass::text FROM pg_attribute
-            WHERE atttypid = 'vector'::regtype AND attstorage = 'p' AND attnum > 0
+            WHERE atttypid = 'vector'::regtype AND attstorage = 'm' AND attnum > 0
             """
         )
-    assert {"sentence", "sentence_memory", "passage", "entity"} <= {row[0] for row in plain}
+    assert {"sentence", "sentence_memory", "passage", "entity"} <= {row[0] for row in in_row}
 
 
 def test_an_unknown_revision_is_refused(empty_database: str) -> None:
@@ -98,16 +97,3 @@ def test_an_unknown_revision_is_refused(empty_database: str) -> None:
 def test_a_server_that_is_not_there_cannot_be_migrated() -> None:
     with pytest.raises(UnavailableError):
         migrate("postgresql://nobody@127.0.0.1:1/nothing")
-
-
-def test_vectors_of_another_dimension_are_refused(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ENGRAM_EMBEDDING_DIMENSION", "8")
-    migrate(empty_database)
-    database = Database(empty_database, pool_size=1)
-    try:
-        with database.read() as reader:
-            with pytest.raises(ConfigurationError, match=r"8-dimensional vectors, but wide gives 384\."):
-                collections.check_dimension(reader, "wide", 384)
-            collections.check_dimension(reader, "narrow", 8)
-    finally:
-        database.close()

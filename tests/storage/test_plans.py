@@ -106,7 +106,7 @@ def filled(addresses: Servers, settings: Settings) -> Iterator[Servers]:
     """A database with the large collection, never analysed."""
     with migrated(addresses) as servers:
         with _connect(servers.database_url) as connection:
-            large.fill(connection, dimension=settings.embedding_dimension)
+            large.fill(connection, dimension=384)
         yield servers
 
 
@@ -140,8 +140,8 @@ def test_a_new_collection_is_looked_up(
 
 # Of the collection of thousands the first rows, as a collection of their own.
 _NEW = """
-INSERT INTO collection (id, name, encoder_model, encoder_fingerprint, passage_count, indexed)
-OVERRIDING SYSTEM VALUE VALUES (2, 'new', '', '', 2000, ARRAY['entity', 'passage', 'question']);
+INSERT INTO collection (id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, indexed)
+OVERRIDING SYSTEM VALUE VALUES (2, 'new', '', '', 384, 2000, ARRAY['entity', 'passage', 'question']);
 INSERT INTO passage (collection_id, id, external_id, title, text, metadata, content_hash, embedding)
 SELECT 2, id, external_id, title, text, metadata, content_hash, embedding
 FROM passage WHERE collection_id = 1 AND id <= 2000;
@@ -162,7 +162,7 @@ def test_a_new_collection_is_searched_through_its_vector_indexes(
         with application_on(Servers(url, filled.redis_url), settings, application) as apart:
             with apart.database.administer() as administrator:
                 for table in vector_indexes.BUILDS:
-                    vector_indexes.build(administrator, table, 2, 64)
+                    vector_indexes.build(administrator, table, 2, 384, 64)
             for kind in ("large", *(kind for kind in knowledge.KINDS if kind != "large")):
                 if kind != "large":  # after which the planner would know of the new one
                     knowledge.misinform(connection, kind)

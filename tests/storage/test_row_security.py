@@ -18,7 +18,7 @@ from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.tables import metadata
 
-KEPT = {"tenant", "access_key", "quota_usage", "audit_log"}
+KEPT = {"tenant", "access_key", "quota_usage", "audit_log", "encoder"}
 """Tables that no tenant's connection sees at all."""
 
 

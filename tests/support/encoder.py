@@ -15,7 +15,7 @@ from engram.providers.embedder import Embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.storage.corpus.collections import EncoderId
 
-SOME = EncoderId("some", "5" * 64)
+SOME = EncoderId("some", "5" * 64, 384)
 """Of collections whose vectors are of no matter."""
 
 
@@ -33,6 +33,20 @@ class Turned:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """The encoder's."""
         return self._encoder.count_tokens(texts)
+
+
+class Resized:
+    """Another encoder of another dimension: the vectors repeated, or cut, to it, at unit length."""
+
+    def __init__(self, encoder: Embedder, dimension: int) -> None:
+        self._encoder = encoder
+        self.model, self.fingerprint, self.dimension = f"resized-{dimension}", f"{dimension:064x}", dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Of unit length."""
+        repeats = -(-self.dimension // self._encoder.dimension)
+        vectors = np.tile(self._encoder.embed(texts), (1, repeats))[:, : self.dimension]
+        return np.ascontiguousarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
 
 class Remembering:
@@ -121,3 +135,17 @@ def shallow(folder: Path, layers: int = 2) -> Path:
         folder / "model.safetensors",
     )
     return folder
+
+
+def tiny_cross_encoder(path: Path) -> Path:
+    """Write a small cross-encoder with random weights, of one class, into a new folder."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(3)
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    BertForSequenceClassification(BertConfig(vocab_size=30522, num_labels=1, **shape)).save_pretrained(path)
+    shutil.copy(open_model(DEFAULT_MODEL).path / "tokenizer.json", path)
+    settings = {"tokenizer_class": "BertTokenizer", "model_max_length": 64}
+    (path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    return path

@@ -23,9 +23,10 @@ CREATE FUNCTION pg_temp.at(place bigint) RETURNS vector STABLE LANGUAGE sql AS $
     WHERE a.n = place % {vectors} AND b.n = (place / {vectors} * 7 + 1 + place) % {vectors}
 $$;
 
-INSERT INTO collection (id, name, encoder_model, encoder_fingerprint, passage_count,
+INSERT INTO collection (id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count,
                         sentence_count, entity_count, lexical_length, key_generation)
-OVERRIDING SYSTEM VALUE VALUES (1, 'large', '', '', {passages}, {sentences}, {sentences}, {passages} * 60, 2);
+OVERRIDING SYSTEM VALUE VALUES (1, 'large', '', '', {dimension}, {passages}, {sentences}, {sentences},
+                                {passages} * 60, 2);
 INSERT INTO passage (collection_id, id, external_id, title, text, metadata, content_hash, embedding)
 SELECT 1, n, 'p' || n, 'Title ' || n, repeat('word ', 60), jsonb_build_object('part', n % 10),
        sha256(n::text::bytea), pg_temp.at(n)

@@ -48,7 +48,11 @@ class EncoderOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     model: str
-    fingerprint: str = Field(description="SHA-256 of its weights: vectors are comparable only if these are equal.")
+    fingerprint: str = Field(
+        description="SHA-256 of its weights, or of what a server makes of probes: vectors are comparable only if "
+        "these are equal."
+    )
+    dimension: int = Field(description="Length of each vector.")
 
 
 class IndexRecallOut(BaseModel):

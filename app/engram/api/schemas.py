@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+from fastapi import Query
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -130,6 +131,10 @@ JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTE
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
 TraceId = Annotated[str, Field(min_length=1, max_length=200, pattern="^[!-~]+$")]
 """The caller's id of a trace or a message: printable ASCII without spaces."""
+EncoderName = Annotated[
+    Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable)] | None,
+    Query(description="The encoder of a new collection, by name; one that exists must be of it."),
+]
 Whole = BeforeValidator(whole)
 Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]
 RowId = Annotated[

@@ -156,6 +156,7 @@ class Client:
         sent: Callable[[int], None] = lambda _: None,
         *,
         key: str | None = None,
+        encoder: str | None = None,
     ) -> dict[str, Any]:
         """Stream NDJSON into a job; ``sent`` is told how many bytes of the stream have gone.
 
@@ -164,7 +165,7 @@ class Client:
         accepted: dict[str, Any] = self.send(
             "POST",
             "/passages",
-            params={"collection": collection},
+            params={"collection": collection} | ({} if encoder is None else {"encoder": encoder}),
             headers={"content-type": "application/x-ndjson"} | ({} if key is None else {"idempotency-key": key}),
             content=_chunks(stream, sent),
         )

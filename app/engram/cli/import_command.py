@@ -14,6 +14,7 @@ from engram.cli.ingest_commands import ingested, whole
 from engram.cli.terminal import (
     STOCK,
     CollectionOption,
+    EncoderOption,
     JsonOption,
     UrlOption,
     cli,
@@ -44,6 +45,7 @@ def import_(
     delete: Annotated[
         bool, typer.Option("--delete", help="Remove what was imported from files that the folders no longer have.")
     ] = False,
+    encoder: EncoderOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the passages to this file, for `engram ingest`; send nothing.")
     ] = None,
@@ -82,7 +84,13 @@ def import_(
         if out is None and read.ids:
             lines.seek(0)
             good &= _send(
-                lines, read, collection, url, removed_ids=listed.folders if delete else (), as_json=as_json
+                lines,
+                read,
+                collection,
+                url,
+                encoder=encoder,
+                removed_ids=listed.folders if delete else (),
+                as_json=as_json,
             )
     if not good:
         raise typer.Exit(1)
@@ -126,11 +134,19 @@ def _write(
 
 
 def _send(
-    lines: IO[bytes], read: _Read, collection: str, url: str | None, *, removed_ids: tuple[str, ...], as_json: bool
+    lines: IO[bytes],
+    read: _Read,
+    collection: str,
+    url: str | None,
+    *,
+    encoder: str | None,
+    removed_ids: tuple[str, ...],
+    as_json: bool,
 ) -> bool:
     """Whether all of it arrived; what an earlier import left of these files is gone then."""
     with client_of(url) as client:
-        job = ingested(client, cast(io.BufferedIOBase, lines), "import", collection, quiet=as_json)
+        stream = cast(io.BufferedIOBase, lines)
+        job = ingested(client, stream, "import", collection, quiet=as_json, encoder=encoder)
         listed = _imported(client, collection) if whole(job) else ()
         removed = [identifier for identifier in listed if _is_stale(identifier, read, removed_ids)]
         for stale in removed:

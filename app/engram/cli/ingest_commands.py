@@ -13,6 +13,7 @@ from engram.cli.query_commands import INTERRUPTED, followed, progress_bar
 from engram.cli.terminal import (
     STOCK,
     CollectionOption,
+    EncoderOption,
     JsonOption,
     UrlOption,
     base_url,
@@ -28,6 +29,7 @@ from engram.cli.terminal import (
 def ingest(
     files: Annotated[list[Path], typer.Argument(help="JSONL, plain or .gz; the BEIR layout is understood.")],
     collection: CollectionOption = "default",
+    encoder: EncoderOption = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -39,7 +41,7 @@ def ingest(
     with client_of(url) as client:
         for path in files:
             with open_corpus(path) as stream:
-                jobs.append(ingested(client, stream, path.name, collection, quiet=as_json))
+                jobs.append(ingested(client, stream, path.name, collection, quiet=as_json, encoder=encoder))
     if as_json:
         say_json({"jobs": jobs})
     if not all(map(whole, jobs)):
@@ -64,12 +66,18 @@ def sample(url: UrlOption = None, as_json: JsonOption = False) -> None:
 
 
 def ingested(
-    client: Client, stream: io.BufferedIOBase, label: str, collection: str, *, quiet: bool
+    client: Client,
+    stream: io.BufferedIOBase,
+    label: str,
+    collection: str,
+    *,
+    quiet: bool,
+    encoder: str | None = None,
 ) -> dict[str, Any]:
     """The job at its end."""
     with progress_bar() as progress:
         task = progress.add_task(f"{label}: sending", total=None)
-        accepted = _sent(client, stream, collection, label)
+        accepted = _sent(client, stream, collection, label, encoder)
         complain(f"{label}: job {accepted['job_id']}; engram job list -c {collection} shows it")
         job = followed(client, accepted, progress, task, label)
     if not quiet:
@@ -88,7 +96,9 @@ def ingested(
     return job
 
 
-def _sent(client: Client, stream: io.BufferedIOBase, collection: str, label: str) -> dict[str, Any]:
+def _sent(
+    client: Client, stream: io.BufferedIOBase, collection: str, label: str, encoder: str | None
+) -> dict[str, Any]:
     """The job that takes what was sent, again from the start where the service went away in between.
 
     Raises:
@@ -105,7 +115,7 @@ def _sent(client: Client, stream: io.BufferedIOBase, collection: str, label: str
 
     while True:
         try:
-            return client.ingest(stream, collection, sent, key=key)
+            return client.ingest(stream, collection, sent, key=key, encoder=encoder)
         except KeyboardInterrupt:
             complain(
                 f"{label}: stopped while sending. What did not arrive whole is not ingested; "

@@ -46,7 +46,7 @@ def serve(
     warn_if_open(configured)
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
-        services.check_dimension()
+        services.check_encoders()
         services.check_access()
         services.observe("api")
         listening = [socket.socket(fileno=each) for each in fd or ()]

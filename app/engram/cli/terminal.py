@@ -98,6 +98,9 @@ cli = typer.Typer(
     help="Engram: retrieval that learns from being used.",
 )
 CollectionOption = Annotated[str, typer.Option("--collection", "-c", help="The collection's name.")]
+EncoderOption = Annotated[
+    str | None, typer.Option(help="The encoder of a new collection, by name; one that exists must be of it.")
+]
 UrlOption = Annotated[str | None, typer.Option(help="Where the service is; ENGRAM_URL sets it as well.")]
 JudgeOption = Annotated[
     str | None, typer.Option("--judge", help="Who judges; by default `cli`, or the access key's judge.")

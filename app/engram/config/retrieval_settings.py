@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings
 
 
@@ -54,6 +54,31 @@ class RetrievalSettings(BaseSettings):
             "Folder of a cross-encoder (sentence-transformers, one class) by which stop and sufficiency "
             "'published' tell how much evidence is about its question; by default the cosine of embeddings."
         ),
+    )
+    reranker_url: str | None = Field(
+        default=None,
+        description=(
+            "Base URL of a reranker, to which `/rerank` is added (Cohere, Jina, vLLM, infinity, TEI), such as "
+            "http://localhost:8080. Unset: none."
+        ),
+    )
+    reranker_model: str = Field(default="reranker", description="Model name sent to the reranker.")
+    reranker_api_key: SecretStr | None = Field(default=None, description="Bearer token of the reranker.")
+    reranker_folder: Path | None = Field(
+        default=None,
+        description=(
+            "Folder of a cross-encoder (sentence-transformers, one class) that reranks in Engram, in place of a "
+            "server. Needs `pip install 'engram[encoders]'`."
+        ),
+    )
+    reranker_seconds: float = Field(
+        default=0.5,
+        gt=0,
+        le=60,
+        description="How long the reranker may take for one question; then the ranking without it answers.",
+    )
+    reranker_candidates: int = Field(
+        default=32, ge=2, le=64, description="Best candidates that the reranker reads for one question."
     )
     stop_weights: Path | None = Field(
         default=None,

@@ -186,22 +186,56 @@ class Settings(RetrievalSettings, OperationSettings):
     embedding_model: str = Field(
         default="all-MiniLM-L6-v2",
         description=(
-            "Encoder: 'all-MiniLM-L6-v2' (installed with Engram) or a sentence-transformers model folder. "
-            "A collection keeps the encoder it was made with; processes that run another one embed no text for it."
+            "Encoder of new collections: 'all-MiniLM-L6-v2' (installed with Engram), a sentence-transformers model "
+            "folder, or with ENGRAM_EMBEDDING_URL the model's name at that server. "
+            "A collection keeps the encoder it was made with; processes that do not run it embed no text for it."
         ),
+    )
+    embedding_url: str | None = Field(
+        default=None,
+        description=(
+            "Base URL of an embedding server that speaks OpenAI's protocol, such as http://localhost:8080/v1. "
+            "Unset: the encoder runs in Engram."
+        ),
+    )
+    embedding_api_key: SecretStr | None = Field(default=None, description="Bearer token of the embedding server.")
+    embedding_dimension: int | None = Field(
+        default=None,
+        ge=1,
+        le=4096,
+        description=(
+            "Numbers that are kept of each vector, for models trained to allow fewer (Matryoshka). Unset: all."
+        ),
+    )
+    embedding_query_prefix: str | None = Field(
+        default=None,
+        description=(
+            "Text put before every question. Unset: as the model's publisher states it, where ENGRAM_EMBEDDING_URL "
+            "is set and the model's name is known (e5, bge, nomic and others), else none."
+        ),
+    )
+    embedding_passage_prefix: str | None = Field(
+        default=None, description="Text put before every passage, sentence and name. Unset: as for questions."
+    )
+    embedding_timeout_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=600,
+        description="How long the embedding server may take for one batch of texts, with all of its tries.",
     )
     secondary_embedding_model: str | None = Field(
         default=None,
         description=(
-            "A second encoder of the same dimension that the process runs beside, for collections that are of it: "
-            "while `engram collection reembed` takes collections from one to the other."
+            "A second encoder of this machine ('all-MiniLM-L6-v2' or a model folder) that the process runs beside, "
+            "for collections that are of it: while `engram collection reembed` moves collections from one to the other."
         ),
     )
-    embedding_dimension: int = Field(
-        default=384,
-        ge=1,
-        le=2000,
-        description="Dimension of the vectors of all encoders that share a database, checked at start.",
+    embedding_models: Path | None = Field(
+        default=None,
+        description=(
+            "TOML file with more encoders, each a table with its name, for collections that choose one of them "
+            "(docs/models.md)."
+        ),
     )
     embedding_runtime: Literal["onnx", "torch"] = Field(
         default="onnx",

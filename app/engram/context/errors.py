@@ -192,12 +192,24 @@ class BudgetSpentError(LlmError):
     title = "A budget is spent"
 
 
+class EmbeddingError(EngramError):
+    """The embedding server refused the texts, or answered with something unusable."""
+
+    status = 503
+    type = "embedding-failed"
+    title = "The embedding server failed"
+
+
 class UnavailableError(EngramError):
     """A server that Engram needs is out of reach; trying again later may work."""
 
     status = 503
     type = "unavailable"
     title = "Temporarily unavailable"
+
+
+class EmbeddingUnavailableError(UnavailableError):
+    """The embedding server of a collection is away, overloaded or too slow; other collections may be served."""
 
 
 class MissingPartitionError(EngramError):

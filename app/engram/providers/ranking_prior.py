@@ -19,6 +19,7 @@ from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
+from engram.core.ranking.reranking import trust_prior
 
 SHIPPED = Path(__file__).parents[1] / "ranking_prior.json"
 DIGITS = 6  # significant, so that a file can be read and a fit on another machine gives the same one
@@ -37,6 +38,7 @@ class RankingPrior:
         sufficiency_name: its fingerprint, which goes by the ranking's as well: its features are of that.
         rounds, rounds_name: the same of whether a session's pool is enough after a round; None where no weights
             were fitted for that.
+        reranker, reranker_name: the same of how far a reranker is trusted; None where there is none.
     """
 
     name: str
@@ -47,6 +49,8 @@ class RankingPrior:
     sufficiency_name: str
     rounds: Prior | None = None
     rounds_name: str = ""
+    reranker: Prior | None = None
+    reranker_name: str = ""
 
     @property
     def of_ranking(self) -> PriorIdentity:
@@ -64,9 +68,15 @@ class RankingPrior:
         return PriorIdentity("round", self.rounds_name)
 
     @property
+    def of_reranker(self) -> PriorIdentity:
+        """Identity of the belief in a reranker."""
+        return PriorIdentity("reranker", self.reranker_name)
+
+    @property
     def of_answers(self) -> dict[PriorIdentity, Prior]:
         """Priors of the beliefs that a single answer uses, by identity."""
-        return {self.of_sufficiency: self.sufficiency, self.of_ranking: self.prior}
+        reranker = {} if self.reranker is None else {self.of_reranker: self.reranker}
+        return {self.of_sufficiency: self.sufficiency, self.of_ranking: self.prior} | reranker
 
     @property
     def priors(self) -> dict[PriorIdentity, Prior]:
@@ -79,6 +89,12 @@ class RankingPrior:
             return self
         name = _fingerprint(self.sufficiency_name.encode(), rounds, ROUND_FEATURES)
         return replace(self, rounds=rounds, rounds_name=name)
+
+    def with_reranker(self, reranker: str) -> "RankingPrior":
+        """Add a prior for the trust in the reranker of this name, whose scores stand beside these weights'."""
+        prior = trust_prior()
+        name = _fingerprint(f"{self.name}\n{reranker}\n".encode(), prior, ("ranking", "reranker"))
+        return replace(self, reranker=prior, reranker_name=name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,10 @@ class RankingPriors:
     def with_rounds(self, rounds: Prior | None) -> "RankingPriors":
         """Return priors with a prior for sessions, for both kinds."""
         return RankingPriors(self.encyclopedic.with_rounds(rounds), self.general.with_rounds(rounds))
+
+    def with_reranker(self, reranker: str) -> "RankingPriors":
+        """Add a prior for the trust in a reranker, for both kinds."""
+        return RankingPriors(self.encyclopedic.with_reranker(reranker), self.general.with_reranker(reranker))
 
 
 def for_any_kind(prior: RankingPrior) -> RankingPriors:

@@ -37,8 +37,11 @@ class Relevance(Protocol):
 class CrossEncoder:
     """A cross-encoder of sentence-transformers, from a folder; its score as a probability (one class, sigmoid)."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, setting: str = "ENGRAM_CROSS_ENCODER") -> None:
         """Read the folder.
+
+        Args:
+            setting: that names it, for messages.
 
         Raises:
             ConfigurationError: sentence-transformers is not installed, or the folder is none of its cross-encoders
@@ -49,20 +52,17 @@ class CrossEncoder:
             from sentence_transformers import CrossEncoder as Loaded
         except ImportError as error:
             raise ConfigurationError(
-                "ENGRAM_CROSS_ENCODER needs the extra 'encoders': pip install 'engram[encoders]'."
+                f"{setting} needs the extra 'encoders': pip install 'engram[encoders]'."
             ) from error
-        config = folder / "config.json"
-        if not config.is_file():
-            raise ConfigurationError(f"ENGRAM_CROSS_ENCODER: {folder} is no model folder: it has no config.json.")
+        self._name = cross_encoder_name(folder, setting)
         try:
             self._model = Loaded(str(folder), local_files_only=True, activation_fn=torch.nn.Sigmoid(), device="cpu")
         except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigurationError(f"ENGRAM_CROSS_ENCODER: {folder} cannot be read: {error}") from error
+            raise ConfigurationError(f"{setting}: {folder} cannot be read: {error}") from error
         if self._model.num_labels != 1:
             raise ConfigurationError(
-                f"ENGRAM_CROSS_ENCODER: {folder} tells {self._model.num_labels} classes; one score is needed."
+                f"{setting}: {folder} tells {self._model.num_labels} classes; one score is needed."
             )
-        self._name = f"{folder.name} {_fingerprint(folder)}"
         self._lock = threading.Lock()
 
     @property
@@ -77,6 +77,17 @@ class CrossEncoder:
         with self._lock:
             scores = self._model.predict([(question, text) for text in texts], show_progress_bar=False)
         return [float(score) for score in np.asarray(scores).reshape(-1)]
+
+
+def cross_encoder_name(folder: Path, setting: str) -> str:
+    """The folder's name and a fingerprint of its weights.
+
+    Raises:
+        ConfigurationError: it is no model folder.
+    """
+    if not (folder / "config.json").is_file():
+        raise ConfigurationError(f"{setting}: {folder} is no model folder: it has no config.json.")
+    return f"{folder.name} {_fingerprint(folder)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,19 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.providers.embedded import EmbeddedPostgres
 from engram.providers.embedder import Embedder
+from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
+from engram.providers.embedder.prefixes import MOST_DIMENSION
 from engram.providers.language import Language
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors
+from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.runtime.maintenance import Maintenance
 from engram.runtime.models import Models
 from engram.runtime.servers import Connections, Servers, servers
 from engram.services.auth.access_key_service import KeysService
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.encoder import Encoder
+from engram.services.auth.encoder_registry import EncoderRegistry
 from engram.services.auth.quotas import QuotaService
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.replica_reads import Reads
@@ -68,6 +72,7 @@ from engram.services.passage_keys.key_view import KeyViewService
 from engram.services.passage_keys.rekey import RekeyService
 from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
+from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.pool_classifier import PoolClassifier
 from engram.services.retrieval.query_expansion import ExpandService
 from engram.services.retrieval.query_plan import QueryPlanner
@@ -128,7 +133,9 @@ class Application:
     def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
         self.settings = settings
         self.addresses = addresses
-        self.models = Models(settings)
+        self.models = Models(
+            settings, lambda model, probes: EncoderRegistry(self.database).fingerprint(model, probes)
+        )
         self.connections = Connections(settings, addresses, consumer)
         self.database = self.connections.database
         self.stream = self.connections.stream
@@ -324,7 +331,15 @@ class Application:
             self.llm,
             threshold=self.settings.sufficiency_threshold,
             classifier=lambda: self.classifier,
+            reranker=self._passage_reranker(),
         )
+
+    def _passage_reranker(self) -> PassageReranker | None:
+        """Client of the configured reranker, or None."""
+        reranker, settings = self.models.reranker, self.settings
+        if reranker is None:
+            return None
+        return PassageReranker(reranker, candidates=settings.reranker_candidates, seconds=settings.reranker_seconds)
 
     @cached_property
     def classifier(self) -> PoolClassifier:
@@ -625,22 +640,26 @@ class Application:
     @cached_property
     def doctor(self) -> DoctorService:
         """Checks of the whole installation."""
-        return DoctorService(self.settings, self.database, self.stream, lambda: self.encoder, self.check_dimension)
+        return DoctorService(
+            self.settings, self.database, self.stream, lambda: self.encoder, lambda: self.models.reranker
+        )
 
     def warm_up(self) -> None:
         """Load models and check the configuration before the first request."""
         _ = self.priors
         tokens = self.models.tokens  # whose keys are fetched meanwhile
-        self.check_dimension()
+        self.check_encoders()
         if self.database.replica is not None:
             self.database.replica.start()
         if self.settings.cross_encoder or self.settings.stop_weights:
             _ = self.classifier
+        if isinstance(self.models.reranker, FolderReranker):
+            self.models.reranker.load()
         self._warn_of_other_encoders()
         self.language.analyse_question("Where was Marie Curie born?")
-        self.embedder.embed(["warm-up"])
-        if self.models.embedder_also is not None:
-            self.models.embedder_also.embed(["warm-up"])
+        for embedder in (self.embedder, self.models.embedder_also, *self.models.named_embedders):
+            if embedder is not None and not isinstance(embedder, EndpointEmbedder):
+                embedder.embed(["warm-up"])
         if tokens is not None:
             tokens.keys.wait(FIRST_KEYS_SECONDS)
         # Loaded objects live as long as the process: the garbage collector need not scan them.
@@ -670,25 +689,21 @@ class Application:
         if self.settings.row_security:
             self.database.check_row_security()
 
-    def check_dimension(self) -> None:
-        """Check that the encoders' vectors fit into the database.
+    def check_encoders(self) -> None:
+        """Load the encoders of this machine and ask servers for theirs; a server that is away is asked later.
 
         Raises:
-            ConfigurationError: the dimensions of settings, schema and encoders differ.
+            ConfigurationError: an encoder cannot be loaded, or its vectors cannot be stored.
         """
-        encoder, also = self.models.embedder, self.models.embedder_also
-        if also is not None and also.dimension != encoder.dimension:
-            raise ConfigurationError(
-                f"ENGRAM_SECONDARY_EMBEDDING_MODEL: {also.model} gives {also.dimension}-dimensional vectors, but "
-                f"all vectors of a database have one dimension, here {encoder.dimension}."
-            )
-        if encoder.dimension != self.settings.embedding_dimension:
-            raise ConfigurationError(
-                f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "
-                f"ENGRAM_EMBEDDING_DIMENSION is {self.settings.embedding_dimension}."
-            )
-        with self.database.read() as reader:
-            collections.check_dimension(reader, encoder.model, encoder.dimension)
+        self.encoder.identify()
+        for embedder in (self.embedder, self.embedder_also, *self.models.named_embedders):
+            if embedder is None or isinstance(embedder, EndpointEmbedder):
+                continue
+            if embedder.dimension > MOST_DIMENSION:
+                raise ConfigurationError(
+                    f"{embedder.model} gives {embedder.dimension}-dimensional vectors, and {MOST_DIMENSION} is the "
+                    "most: set ENGRAM_EMBEDDING_DIMENSION if the model allows shorter ones."
+                )
 
     def follow_access(self) -> Callable[[], None]:
         """Drop cached access keys whenever a process announces a change; return the function that ends this."""

@@ -103,7 +103,8 @@ class _Supervisor:
         return 0 if self._signals < 2 else KILLED_EXIT_CODE
 
     def _bring_up(self) -> None:
-        locate_model(self._settings.embedding_model)
+        if self._settings.embedding_url is None:
+            locate_model(self._settings.embedding_model)
         _require_free_port(self._settings.host, self._settings.port, self._stopping)
         self._say_where_data_are()
         env = self._start_servers()

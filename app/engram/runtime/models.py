@@ -8,10 +8,15 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.passage_keys.evolution import KeyRules
 from engram.providers.embedder import Embedder, load_embedder
+from engram.providers.embedder.encoder_choices import EncoderChoice, chosen_prefixes, read_choices
+from engram.providers.embedder.endpoint_encoder import EndpointEmbedder, EndpointSettings, Register, probe_digest
+from engram.providers.embedder.prefixes import NO_PREFIXES, PrefixedEmbedder, Prefixes, known_prefixes
 from engram.providers.jwt_tokens import Tokens
 from engram.providers.language import Language, load_language
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors, load_priors
+from engram.providers.reranker.endpoint_reranker import EndpointReranker
+from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.providers.stop_weights import CrossEncoder, Relevance, StopWeights, load_stop
 from engram.services.auth.encoder import Encoder
 from engram.services.learning.feedback_policy import FeedbackPolicy
@@ -22,14 +27,80 @@ from engram.storage.retrieval.query_focus import GraphLimits
 class Models:
     """Models and constants of the configuration. Each is loaded when first used, or assigned in place of that."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, register: Register = probe_digest) -> None:
+        """Load nothing yet.
+
+        Args:
+            register: gives the fingerprint of an encoder behind a server; by default none is recognised later.
+        """
         self.settings = settings
+        self._register = register
         self._closing = ExitStack()
 
     @cached_property
     def embedder(self) -> Embedder:
         """Configured encoder."""
-        return self._load(self.settings.embedding_model)
+        settings = self.settings
+        model = settings.embedding_model
+        prefixes = (settings.embedding_query_prefix, settings.embedding_passage_prefix)
+        if settings.embedding_url is None:
+            stated = chosen_prefixes(*prefixes, NO_PREFIXES)
+            return _adapted(self._load(model), stated, settings.embedding_dimension)
+        key = settings.embedding_api_key
+        return self._connect(
+            EndpointSettings(
+                name=model,
+                url=settings.embedding_url,
+                model=model,
+                api_key=key.get_secret_value() if key else None,
+                prefixes=chosen_prefixes(*prefixes, known_prefixes(model)),
+                dimension=settings.embedding_dimension,
+                timeout_seconds=settings.embedding_timeout_seconds,
+                batch_size=settings.embedding_batch_size,
+            )
+        )
+
+    @cached_property
+    def named_embedders(self) -> list[Embedder]:
+        """Encoders of the file that names more of them.
+
+        Raises:
+            ConfigurationError: the file cannot be read, or two encoders have one name.
+        """
+        path = self.settings.embedding_models
+        if path is None:
+            return []
+        choices = read_choices(path)
+        taken = {self.embedder.model, *([self.embedder_also.model] if self.embedder_also else [])}
+        if double := taken & choices.keys():
+            raise ConfigurationError(
+                f"ENGRAM_EMBEDDING_MODELS: {', '.join(sorted(double))}: another encoder has the name."
+            )
+        return [self._named(name, choice) for name, choice in choices.items()]
+
+    def _named(self, name: str, choice: EncoderChoice) -> Embedder:
+        settings = self.settings
+        if choice.url is None:
+            loaded = self._load(choice.folder or name)
+            return _adapted(loaded, choice.prefixes(name), choice.dimension, name)
+        model = choice.model or name
+        return self._connect(
+            EndpointSettings(
+                name=name,
+                url=choice.url,
+                model=model,
+                api_key=choice.api_key(),
+                prefixes=choice.prefixes(model),
+                dimension=choice.dimension,
+                timeout_seconds=settings.embedding_timeout_seconds,
+                batch_size=settings.embedding_batch_size,
+            )
+        )
+
+    def _connect(self, endpoint: EndpointSettings) -> EndpointEmbedder:
+        embedder = EndpointEmbedder(endpoint, self._register)
+        self._closing.callback(embedder.close)
+        return embedder
 
     def _load(self, model: str) -> Embedder:
         settings = self.settings
@@ -51,8 +122,8 @@ class Models:
     @cached_property
     def encoder(self) -> Encoder:
         """Choice of the encoder that made a collection's vectors."""
-        others = [self.embedder_also] if self.embedder_also else []
-        return Encoder(self.embedder, *others, question_tokens=self.settings.question_tokens)
+        others = [] if self.embedder_also is None else [self.embedder_also]
+        return Encoder(self.embedder, *others, *self.named_embedders, question_tokens=self.settings.question_tokens)
 
     @cached_property
     def language(self) -> Language:
@@ -90,7 +161,31 @@ class Models:
     @cached_property
     def priors(self) -> RankingPriors:
         """Priors of the ranking weights and of sufficiency."""
-        return load_priors(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
+        priors = load_priors(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
+        return priors if self.reranker is None else priors.with_reranker(self.reranker.name)
+
+    @cached_property
+    def reranker(self) -> EndpointReranker | FolderReranker | None:
+        """Configured reranker, or None.
+
+        Raises:
+            ConfigurationError: two are configured, or it cannot be used.
+        """
+        settings = self.settings
+        if settings.reranker_url is not None and settings.reranker_folder is not None:
+            raise ConfigurationError("Set ENGRAM_RERANKER_URL or ENGRAM_RERANKER_FOLDER, not both.")
+        if settings.reranker_url is not None:
+            key = settings.reranker_api_key
+            served = EndpointReranker(
+                settings.reranker_url, settings.reranker_model, key.get_secret_value() if key else None
+            )
+            self._closing.callback(served.close)
+            return served
+        if settings.reranker_folder is not None:
+            local = FolderReranker(settings.reranker_folder)
+            self._closing.callback(local.close)
+            return local
+        return None
 
     @cached_property
     def stop_weights(self) -> StopWeights:
@@ -151,5 +246,12 @@ class Models:
         )
 
     def close(self) -> None:
-        """Close the LLM's connections, if there are any."""
+        """Close the connections of the LLM and of embedding servers, if there are any."""
         self._closing.close()
+
+
+def _adapted(embedder: Embedder, prefixes: Prefixes, dimension: int | None, name: str | None = None) -> Embedder:
+    """The encoder with prefixes, shorter vectors and another name, where any is asked for."""
+    if prefixes == NO_PREFIXES and dimension in {None, embedder.dimension} and name in {None, embedder.model}:
+        return embedder
+    return PrefixedEmbedder(embedder, prefixes, dimension, name)

@@ -17,7 +17,7 @@ REFERENCE = ("tenant", "collection")
 """On all nodes, each before what refers to it."""
 LEFT_OFF = "collection"
 """Foreign keys that lead to it are left off."""
-LOCAL = ("access_key", "quota_usage", "audit_log")
+LOCAL = ("access_key", "quota_usage", "audit_log", "encoder")
 """On the coordinator only."""
 NODE_SETTINGS = {
     "plan_cache_mode": "force_generic_plan",

@@ -1,5 +1,6 @@
 """Translation of Postgres errors into Engram's."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,7 @@ from sqlalchemy import exc
 from engram.context import deadline
 from engram.context.errors import (
     ConfigurationError,
+    EngramError,
     InvalidRequestError,
     MissingPartitionError,
     NotFoundError,
@@ -26,6 +28,7 @@ _GIVEN_UP = (
     errors.ConfigurationLimitExceeded,
 )
 
+_OTHER_DIMENSION = re.compile(r"different (?:half)?vec(?:tor)? dimensions|expected \d+ dimensions, not \d+")
 _NO_PARTITION = "no partition of relation"
 """What Citus passes on from a worker, without the kind of error that it was there."""
 
@@ -54,19 +57,30 @@ def explained(*, writing: bool = False) -> Iterator[None]:
         if str(error.orig).startswith(_NO_PARTITION):
             raise MissingPartitionError(_cause(error)) from error
         raise
-    except exc.ProgrammingError as error:
-        if isinstance(error.orig, errors.UndefinedTable | errors.UndefinedColumn):
-            raise ConfigurationError(NOT_MIGRATED) from error
-        # Not what row security keeps back, which is a mistake of ours.
-        if isinstance(error.orig, errors.InsufficientPrivilege) and "permission denied" in str(error.orig):
-            raise ConfigurationError(f"{_cause(error)}; connect as the role that ran `engram migrate`") from error
-        raise
+    except (exc.ProgrammingError, exc.DataError) as error:
+        explanation = _statement_error(error)
+        if explanation is None:
+            raise
+        raise explanation from error
     except exc.IntegrityError as error:
         if isinstance(error.orig, errors.ForeignKeyViolation):
             raise NotFoundError("What this belongs to was deleted meanwhile.") from error
         if isinstance(error.orig, errors.CheckViolation) and error.orig.diag.constraint_name is None:
             raise MissingPartitionError(_cause(error)) from error
         raise
+
+
+def _statement_error(error: exc.ProgrammingError | exc.DataError) -> EngramError | None:
+    """The failure of a statement that Postgres takes for wrong; None for a mistake of ours."""
+    if isinstance(error.orig, errors.UndefinedTable | errors.UndefinedColumn):
+        return ConfigurationError(NOT_MIGRATED)
+    # Row security keeps rows back by other words, which is a mistake of ours.
+    if isinstance(error.orig, errors.InsufficientPrivilege) and "permission denied" in str(error.orig):
+        return ConfigurationError(f"{_cause(error)}; connect as the role that ran `engram migrate`")
+    # A statement was planned for vectors that a re-embedding has just exchanged for others of another length.
+    if isinstance(error, exc.DataError) and _OTHER_DIMENSION.search(str(error.orig)):
+        return UnavailableError("The collection was given other vectors at this moment; ask again.")
+    return None
 
 
 def _cause(error: Exception) -> str:

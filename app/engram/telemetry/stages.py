@@ -17,6 +17,7 @@ Stage = Literal[
     "walk",
     "suffices",
     "rank",
+    "rerank",
     "read",
     "keep",
     "explain",

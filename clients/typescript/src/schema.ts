@@ -3008,8 +3008,13 @@ export interface components {
          */
         EncoderOut: {
             /**
+             * Dimension
+             * @description Length of each vector.
+             */
+            dimension: number;
+            /**
              * Fingerprint
-             * @description SHA-256 of its weights: vectors are comparable only if these are equal.
+             * @description SHA-256 of its weights, or of what a server makes of probes: vectors are comparable only if these are equal.
              */
             fingerprint: string;
             /** Model */
@@ -7854,7 +7859,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
+            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
         };
         /**
          * WhoOut
@@ -10441,6 +10446,8 @@ export interface operations {
                 size?: number;
                 /** @description Characters that a passage repeats of the one before it, at most. */
                 overlap?: number;
+                /** @description The encoder of a new collection, by name; one that exists must be of it. */
+                encoder?: string | null;
             };
             header?: {
                 /** @description The same request again is answered alike. */
@@ -12755,6 +12762,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name. */
                 collection?: string | null;
+                /** @description The encoder of a new collection, by name; one that exists must be of it. */
+                encoder?: string | null;
             };
             header?: {
                 /** @description The same request again is answered alike. */

@@ -1,4 +1,4 @@
-"""Two encoders of one dimension over one database: each serves its own collections, and refuses the other's."""
+"""Several encoders over one database: each serves its own collections, and refuses the other's."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -19,10 +19,12 @@ from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.query import Query
 from engram.services.revocation.past_copy import PastCopy
+from engram.storage.maintenance import index_recall
+from engram.storage.retrieval.nearest_neighbours import nearness
 from tests.conftest import CURIE
 from tests.support import state, undo
-from tests.support.databases import application_on
-from tests.support.encoder import Turned
+from tests.support.databases import application_on, index_all
+from tests.support.encoder import Resized, Turned
 from tests.support.jobs import make_due, run_again
 from tests.support.twins import born
 
@@ -264,26 +266,55 @@ def test_the_start_names_what_it_cannot_serve(application: Application, other: A
         services.ingest.delete_collection(services.access.scope(name))
 
 
-def test_vectors_of_another_dimension_end_the_start_with_a_line(
+@pytest.mark.parametrize("dimension", [8, 3_072, 4_096])
+def test_collections_of_other_dimensions_live_beside_each_other(
+    application: Application, own: Servers, settings: Settings, collection: str, dimension: int
+) -> None:
+    """From 2,001 numbers on an index has half precision; from 4,001 on it has the first 4,000 numbers."""
+    name = f"{collection}-{dimension}"
+    born(application, collection)
+    with application_on(own, settings, application, Resized(application.embedder, dimension)) as services:
+        services.check_encoders()
+        born(services, name)
+        scope = services.access.scope(name)
+        assert scope.collection.encoder == services.encoder.id
+        assert services.learn.apply(scope.collection.id, [judged(services, name, RIVER)]) == 1
+        exact = services.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
+        undo.assert_verified(services, name)
+
+        index_all(services)
+
+        scope = services.access.scope(name)
+        assert sorted(scope.collection.indexed) == ["entity", "passage", "question"]
+        (vector,) = services.embedder.embed([QUESTION])
+        near = nearness(scope.collection, "passage", "embedding", "%(q)s")
+        with services.database.read() as reader:
+            found = [
+                index_recall.nearest(reader, scope.collection, "passage", vector, exact=e) for e in (True, False)
+            ]
+            statement = f"EXPLAIN SELECT id FROM passage WHERE {near.rows} ORDER BY {near.order} LIMIT 3"
+            plan = " ".join(row[0] for row in reader.rows(statement, {"q": vector}))
+        assert found[1] == pytest.approx(found[0], abs=1e-6)
+        assert f"passage_hnsw_{scope.collection.id}" in plan
+        indexed = services.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
+        assert {hit.passage_id: hit.score for hit in indexed.passages} == pytest.approx(
+            {hit.passage_id: hit.score for hit in exact.passages}, abs=1e-5
+        )
+        assert services.learn.apply(scope.collection.id, [judged(services, name)]) == 1
+        undo.assert_verified(services, name)
+    with application_on(own, settings, application) as services:
+        assert services.serving.query(Query(text=QUESTION, scope=services.access.scope(collection))).passages
+        undo.assert_verified(services, collection)
+        services.ingest.delete_collection(services.access.scope(name))
+
+
+def test_vectors_too_long_to_be_stored_end_the_start_with_a_line(
     application: Application, own: Servers, settings: Settings
 ) -> None:
-    class Narrow(Turned):
-        def __init__(self) -> None:
-            super().__init__(application.embedder)
-            self.model, self.dimension = "narrow", 8
-
     with (
-        application_on(own, settings, application, Narrow()) as services,
+        application_on(own, settings, application, Resized(application.embedder, 4_097)) as services,
         pytest.raises(
-            ConfigurationError, match=r"^narrow gives 8-dimensional.*ENGRAM_EMBEDDING_DIMENSION is 384\.$"
-        ),
-    ):
-        services.warm_up()
-    said = settings.model_copy(update={"embedding_dimension": 8})
-    with (
-        application_on(own, said, application, Narrow()) as services,
-        pytest.raises(
-            ConfigurationError, match=r"^The database was migrated for 384-dimensional vectors, but narrow"
+            ConfigurationError, match=r"^resized-4097 gives 4097-dimensional vectors, and 4096 is the most"
         ),
     ):
         services.warm_up()

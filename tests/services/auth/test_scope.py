@@ -58,9 +58,9 @@ def test_a_name_of_nothing_is_an_error(application: Application, collection: str
 def test_an_opening_makes_what_is_not_there_and_finds_what_is(application: Application, collection: str) -> None:
     opening = application.access.opening(collection)
     with application.database.write() as writer:
-        made = opening.open(writer, application.encoder)
+        made = opening.open(writer, application.encoder, application.encoder.id)
     with application.database.write() as writer:
-        found = opening.open(writer, application.encoder)
+        found = opening.open(writer, application.encoder, application.encoder.id)
 
     assert (made.created, found.created) == (True, False)
     assert made.collection.id == found.collection.id == application.access.scope(collection).collection.id

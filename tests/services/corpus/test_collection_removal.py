@@ -32,7 +32,7 @@ def full(addresses: Servers, settings: Settings, application: Application) -> It
     with migrated(addresses) as servers:
         address = make_url(servers.database_url).set(drivername="postgresql")
         with psycopg.connect(address.render_as_string(hide_password=False)) as connection:
-            large.fill(connection, dimension=settings.embedding_dimension, passages=40)
+            large.fill(connection, dimension=384, passages=40)
             made_with = (application.encoder.id.model, application.encoder.id.fingerprint)
             connection.execute("UPDATE collection SET encoder_model = %s, encoder_fingerprint = %s", made_with)
         with application_on(servers, settings, application) as services:

@@ -1,7 +1,9 @@
 """The doctor: a line for everything, and the right one where something is wrong."""
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +15,8 @@ from engram.services.maintenance.doctor_checks import CheckResult, numbers
 from engram.storage.maintenance import database_contents
 from tests.support.command import Cli
 from tests.support.databases import application_on
+from tests.support.encoder import Resized, Turned
+from tests.support.model_server import ModelServer
 from tests.support.openai_server import OpenAiServer
 
 THINGS = [
@@ -26,11 +30,13 @@ THINGS = [
     "replica",
     "schema",
     "encoder",
+    "collections",
     "clocks",
     "workers",
     "backlog",
     "indexes",
     "statistics",
+    "reranker",
     "llm",
 ]
 
@@ -51,7 +57,7 @@ def findings(services: Application, **changed: Any) -> dict[str, CheckResult]:
         services.database,
         services.stream,
         lambda: services.encoder,
-        services.check_dimension,
+        lambda: services.models.reranker,
     )
     return {finding.thing: finding for finding in examined.examine()}
 
@@ -114,15 +120,15 @@ def test_a_missing_worker_is_told(alone: Application, monkeypatch: pytest.Monkey
 def test_large_collections_without_an_index_are_told(alone: Application) -> None:
     execute(
         alone,
-        "INSERT INTO collection (name, encoder_model, encoder_fingerprint, passage_count) "
-        "VALUES ('l', 'm', 'f', 9)",
+        "INSERT INTO collection (name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count) "
+        "VALUES ('l', 'm', 'f', 384, 9)",
     )
     try:
         found = findings(alone, exact_search_limit=8)
     finally:
         execute(alone, "DELETE FROM collection")
     assert found["indexes"].found == "1 large tables of collections have none"
-    assert found["encoder"].verdict == "warning", "and it is of another encoder"
+    assert found["collections"].verdict == "warning", "and it is of another encoder"
 
 
 @pytest.mark.parametrize(
@@ -139,6 +145,61 @@ def test_what_settings_ask_too_much_of_is_told(alone: Application, changed: dict
 def test_an_endpoint_that_refuses_the_key_is_told(alone: Application) -> None:
     with OpenAiServer(api_key="another") as server:
         assert findings(alone, llm_base_url=server.base_url)["llm"].verdict in {"wrong", "ok"}
+
+
+@contextmanager
+def connected(own: Servers, settings: Settings, application: Application, **changed: Any) -> Iterator[Application]:
+    """A process with models behind servers."""
+    services = Application(settings.model_copy(update=changed), own, consumer="connected")
+    services.models.language = application.language
+    try:
+        yield services
+    finally:
+        services.close()
+
+
+def test_each_model_server_is_said_to_answer_how_fast_and_with_what(
+    own: Servers, settings: Settings, application: Application
+) -> None:
+    vectors = Resized(application.embedder, 96).embed
+    with ModelServer(vectors, scores=lambda _, texts: [0.5] * len(texts)) as server:
+        stated = {
+            "embedding_url": server.base_url,
+            "embedding_model": "bge",
+            "reranker_url": server.root,
+            "reranker_model": "cross",
+            "llm_base_url": server.base_url,
+            "llm_model": "qwen",
+        }
+        with connected(own, settings, application, **stated) as services:
+            found = findings(services)
+            assert {found[thing].verdict for thing in ("encoder", "reranker", "llm")} == {"ok"}
+            assert re.fullmatch(
+                rf"bge at {server.base_url} answers in \d+ ms, 96 dimensions, \w{{12}}", found["encoder"].found
+            )
+            assert re.fullmatch(r"cross answers in \d+ ms", found["reranker"].found)
+            assert re.fullmatch(rf"qwen at {server.base_url} answers 200 in \d+ ms", found["llm"].found)
+            assert findings(services, reranker_seconds=1e-9)["reranker"].verdict == "warning"
+            server.vectors = server.scores = None
+            found = findings(services)
+            assert {found[thing].verdict for thing in ("encoder", "reranker")} == {"wrong"}
+            assert "nothing at" in found["encoder"].found
+            assert {found[thing].remedy for thing in ("encoder", "reranker")} == {"docs/models.md"}
+
+
+def test_a_model_that_was_exchanged_behind_a_server_is_told(
+    own: Servers, settings: Settings, application: Application
+) -> None:
+    other = Resized(application.embedder, 96)
+    with (
+        ModelServer(other.embed) as server,
+        connected(own, settings, application, embedding_url=server.base_url, embedding_model="bge") as services,
+    ):
+        assert findings(services)["encoder"].verdict == "ok"
+        server.vectors = Turned(other).embed
+        found = findings(services)["encoder"]
+        assert found.verdict == "wrong"
+        assert "runs another model under the name 'bge'" in found.found
 
 
 def test_a_misspelt_setting_is_told(alone: Application, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,16 +9,17 @@ import pytest
 from numpy.typing import NDArray
 
 from engram.config.settings import Settings
-from engram.context.errors import ConfigurationError, ConflictError, InvalidRequestError, UnavailableError
+from engram.context.errors import ConflictError, InvalidRequestError, UnavailableError
 from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers
+from engram.services.auth.encoder import Encoder
 from engram.services.jobs.job_runner import Runner
 from engram.services.retrieval.query import Query
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import Turned, Watched
+from tests.support.encoder import Resized, Watched
 from tests.support.jobs import make_due, run_again
 from tests.support.twins import born
 
@@ -42,6 +43,13 @@ def both(own: Servers, settings: Settings, application: Application, second: Emb
     with application_on(own, settings, application) as services:
         services.models.embedder_also = Watched(second)
         yield services
+
+
+def use_for_its_fingerprint(encoder: Encoder, embedder: Watched) -> None:
+    """Have the encoder run this one in place of its own of the same fingerprint."""
+    encoder._embedders = tuple(
+        embedder if one.fingerprint == embedder.fingerprint else one for one in encoder._embedders
+    )
 
 
 def watched(application: Application) -> Watched:
@@ -255,7 +263,7 @@ def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Ap
             assert both.runner.carry_out(job, lambda: False)
 
     first.before = cut_over
-    both.encoder._all[first.fingerprint] = first
+    use_for_its_fingerprint(both.encoder, first)
     state.staged(both, taught, NEW)
     assert both.runner.run_ready() == 1
     assert_of(watched(both), both, taught)
@@ -276,7 +284,7 @@ def test_a_verdict_on_an_answer_of_before_is_learned_along_the_new_vector(both: 
 def test_back_again_embeds_only_what_came_since(both: Application, taught: str) -> None:
     old, answers = vectors(both, taught), asked(both, taught)
     first = Watched(both.embedder)
-    both.encoder._all[first.fingerprint] = first
+    use_for_its_fingerprint(both.encoder, first)
     reembedded(both, taught)
     state.staged(both, taught, NEW)
     both.runner.run_ready()
@@ -359,16 +367,25 @@ def test_a_job_that_is_cancelled_leaves_the_old_vectors(both: Application, taugh
     assert both.access.scope(taught).collection.encoder == both.encoder.id
 
 
-def test_a_second_encoder_of_another_dimension_ends_the_start_with_a_line(
-    both: Application, application: Application
+@pytest.mark.parametrize("dimension", [8, 3_072])
+def test_the_other_encoder_may_be_of_another_dimension(
+    both: Application, own: Servers, settings: Settings, taught: str, dimension: int
 ) -> None:
-    class Narrow(Turned):
-        def __init__(self) -> None:
-            super().__init__(application.embedder)
-            self.model, self.dimension = "narrow", 8
+    other, old = Resized(both.embedder, dimension), vectors(both, taught)
+    with application_on(own, settings, both) as services:
+        services.models.embedder_also = other
+        index_all(services)
 
-    both.models.embedder_also = Narrow()
-    with pytest.raises(
-        ConfigurationError, match=r"^ENGRAM_SECONDARY_EMBEDDING_MODEL: narrow gives 8-dimensional vectors, but"
-    ):
-        both.warm_up()
+        assert reembedded(services, taught).status == "succeeded"
+
+        assert services.access.scope(taught).collection.encoder_dimension == dimension
+        assert_of(other, services, taught)
+        undo.assert_verified(services, taught)
+        undo.apply(services, taught, undo.stream(services, taught, 3, seed=9))
+        index_all(services)
+        assert asked(services, taught)
+        assert reembedded(services, taught, both.embedder.model).status == "succeeded"
+        undo.assert_verified(services, taught)
+    assert {row["text"]: row["embedding"] for row in vectors(both, taught)["sentence"]} == {
+        row["text"]: row["embedding"] for row in old["sentence"]
+    }

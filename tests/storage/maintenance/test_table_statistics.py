@@ -22,8 +22,8 @@ def grow(database: Database, names: int) -> None:
     with database.write() as writer:
         writer.execute(
             """
-            INSERT INTO collection (name, encoder_model, encoder_fingerprint)
-            SELECT repeat('x', 1000) || n || '-' || (SELECT count(*) FROM collection), 'model', 'weights'
+            INSERT INTO collection (name, encoder_model, encoder_fingerprint, encoder_dimension)
+            SELECT repeat('x', 1000) || n || '-' || (SELECT count(*) FROM collection), 'model', 'weights', 384
             FROM generate_series(1, %(n)s) AS n
             """,
             {"n": names},

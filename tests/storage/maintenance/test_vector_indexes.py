@@ -14,7 +14,7 @@ def test_each_collection_says_what_it_holds_of_each_table(application: Applicati
     with application.database.read() as reader:
         held = [one for one in vector_indexes.held(reader) if one.collection_id == taught.id]
     assert held == [
-        TableRows(taught.id, table, len(state.rows(application, taught.name, table)))
+        TableRows(taught.id, table, len(state.rows(application, taught.name, table)), 384)
         for table in ("entity", "passage", "question")
     ]
     assert all(one.rows > 0 for one in held)
@@ -32,7 +32,7 @@ def test_what_is_announced_is_what_was_recorded(application: Application, curie:
 def test_an_index_is_made_of_its_collections_rows_and_dropped_again(application: Application, curie: str) -> None:
     target = state.collection_id(application, curie)
     with application.database.administer() as administrator:
-        vector_indexes.build(administrator, "question", target, 64)
+        vector_indexes.build(administrator, "question", target, 384, 64)
         (built,) = [one for one in vector_indexes.indexes(administrator) if one.collection_id == target]
         assert (built.table, built.valid) == ("question", True)
         assert vector_indexes.size(administrator, built) > 0
@@ -46,4 +46,4 @@ def test_an_index_is_made_of_its_collections_rows_and_dropped_again(application:
 def test_a_table_that_is_not_searched_by_nearness_gets_no_index(application: Application) -> None:
     refused = pytest.raises(ValueError, match="sentence is not searched by nearness")
     with application.database.administer() as administrator, refused:
-        vector_indexes.build(administrator, "sentence", 1, 64)
+        vector_indexes.build(administrator, "sentence", 1, 384, 64)

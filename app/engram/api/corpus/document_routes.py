@@ -1,6 +1,7 @@
 """Documents: files that the service converts into passages."""
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response, status
@@ -16,7 +17,7 @@ from engram.api.jobs.routes import accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.problems import responses
 from engram.api.request_principal import holder
-from engram.api.schemas import DEFAULT_COLLECTION, Storable
+from engram.api.schemas import DEFAULT_COLLECTION, EncoderName, Storable
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import (
     InvalidRequestError,
@@ -83,6 +84,7 @@ async def post_documents(
     overlap: Annotated[
         int, Query(ge=0, le=19_999, description="Characters that a passage repeats of the one before it, at most.")
     ] = chunks.OVERLAP,
+    encoder: EncoderName = None,
 ) -> DocumentAccepted:
     """Convert one file into passages; a job ingests them and removes what an earlier version of the file had more.
 
@@ -102,7 +104,7 @@ async def post_documents(
     opening = (await opening_at(app, asker, need))(collection)  # refused before the body is read
     app.documents.check()
     data = await _body(request, app.documents.limits.file_bytes)
-    reception = app.ingest.receive(opening, key, source=source)
+    reception = app.ingest.receive(replace(opening, encoder=encoder), key, source=source)
     try:
         conversion = await CONVERTING.do(
             holder(request.scope), _staged, app, reception, source, data, size, overlap

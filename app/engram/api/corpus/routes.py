@@ -1,5 +1,6 @@
 """Passages and collections."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response, status
@@ -31,7 +32,7 @@ from engram.api.jobs.routes import accepted
 from engram.api.jobs.schemas import JobAccepted
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.problems import responses
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Storable
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, Storable
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
 from engram.services.corpus.passage_intake import PassageReception
@@ -72,6 +73,7 @@ async def post_passages(
     need: Need,
     key: OptionalKey,
     collection: NamedCollection = None,
+    encoder: EncoderName = None,
 ) -> JobAccepted:
     """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
 
@@ -88,7 +90,7 @@ async def post_passages(
     opening = await opening_at(app, asker, need)
 
     def receive(name: str | None) -> PassageReception:
-        return app.ingest.receive(opening(name or DEFAULT_COLLECTION), key)
+        return app.ingest.receive(replace(opening(name or DEFAULT_COLLECTION), encoder=encoder), key)
 
     if media_type == JSON_TYPE:
         if collection is not None:

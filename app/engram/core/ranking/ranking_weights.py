@@ -35,9 +35,10 @@ STEP, TOGETHER = 16, 16
 that it takes is handed back and asked for anew each time, which takes as long as the reckoning."""
 
 
-Model = Literal["sufficiency", "ranking", "round"]
-"""What there are beliefs of: whether an answer is enough (see ``sufficiency``), how passages are ranked, and
-whether a session's pool is enough after a round (see ``rounds``).
+Model = Literal["sufficiency", "ranking", "reranker", "round"]
+"""What there are beliefs of: whether an answer is enough (see ``sufficiency``), how passages are ranked, how
+far a reranker is trusted (see ``reranking``), and whether a session's pool is enough after a round (see
+``rounds``).
 """
 
 

@@ -1,12 +1,22 @@
 """The encoders that this process runs, lent for the collections whose vectors they made, and for no others."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
-from engram.context.errors import EmbeddingSpaceMismatchError, InvalidRequestError
+from engram.context.errors import (
+    ConfigurationError,
+    EmbeddingError,
+    EmbeddingSpaceMismatchError,
+    EmbeddingUnavailableError,
+    InvalidRequestError,
+)
 from engram.providers.embedder import Embedder
+from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.storage.corpus.collections import Collection, EncoderId
 
 QUESTION_TOKENS = 512
@@ -16,12 +26,37 @@ EXPANSION_SHARE = 4
 FINGERPRINT_CHARACTERS = 12
 """Shown of a fingerprint."""
 
+log = structlog.get_logger(__name__)
+
+_Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderProbe:
+    """Outcome of embedding one text.
+
+    Attributes:
+        url: of its server; None: it is one of this machine.
+        seconds: that it took; None: it failed.
+        encoder: which one it is; None: its server was never reached.
+        problem: why it failed, in one sentence; empty if it did not.
+    """
+
+    model: str
+    url: str | None
+    seconds: float | None
+    encoder: EncoderId | None
+    problem: str = ""
+
 
 class Encoder:
     """Embeds text that is to stand beside a collection's vectors.
 
     Services have no other way to the encoders, so none compares vectors that mean nothing beside each other. What
     embeds nothing asks nobody: a collection of another encoder can be read, unlearned and deleted all the same.
+
+    An encoder behind a server is known once the server was reached. Methods that may reach it say so: they are not
+    for use inside a transaction.
     """
 
     def __init__(self, embedder: Embedder, *others: Embedder, question_tokens: int = QUESTION_TOKENS) -> None:
@@ -32,27 +67,80 @@ class Encoder:
         """
         self._embedder = embedder
         self._question_tokens = question_tokens
-        self._all = {one.fingerprint: one for one in (*others, embedder)}
+        self._embedders = (embedder, *others)
+
+    @property
+    def model(self) -> str:
+        """Name of the one that new collections are of."""
+        return self._embedder.model
+
+    @property
+    def models(self) -> list[str]:
+        """Names of all."""
+        return [one.model for one in self._embedders]
 
     @property
     def id(self) -> EncoderId:
-        """Identity of the encoder that new collections get."""
+        """Identity of the encoder that new collections get.
+
+        Raises:
+            EmbeddingUnavailableError: its server was never reached.
+        """
         return _id(self._embedder)
 
     @property
     def fingerprints(self) -> list[str]:
-        """Fingerprints of all encoders."""
-        return list(self._all)
+        """Fingerprints of all encoders whose servers were reached."""
+        return list(self._known())
+
+    def identify(self) -> None:
+        """Ask servers that were not reached yet which encoder they are; one that is away stays unknown."""
+        for one in self._embedders:
+            if isinstance(one, EndpointEmbedder) and not one.is_identified:
+                try:
+                    one.identify()
+                except (EmbeddingUnavailableError, EmbeddingError) as error:
+                    log.warning(
+                        "embedding server not recognised", model=one.model, url=one.url, reason=error.detail
+                    )
+
+    def probe(self) -> list[EncoderProbe]:
+        """Have each encoder embed one text; the default one first. It may reach servers."""
+        return [_probed(one) for one in self._embedders]
+
+    def choose(self, model: str | None) -> EncoderId:
+        """The encoder called ``model``, for a new collection; None: the one that new collections are of.
+
+        It may reach servers.
+
+        Raises:
+            InvalidRequestError: this process runs no encoder of this name.
+            EmbeddingUnavailableError: its server is away.
+        """
+        self.identify()
+        if model is None:
+            return self.id
+        named = [one for one in self._embedders if one.model == model]
+        if not named:
+            raise InvalidRequestError(
+                f"There is no encoder {model!r}: this process runs {' and '.join(self.models)}."
+            )
+        return _id(named[0])
 
     def check(self, collection: Collection) -> None:
         """See that the collection's vectors are of an encoder of this process, before anything is done that embeds.
 
+        It may reach servers.
+
         Raises:
             EmbeddingSpaceMismatchError: they are of another one.
+            EmbeddingUnavailableError: a server that may run it is away.
         """
-        self._embedder_of(
-            collection.encoder, f"Collection {collection.name!r} holds vectors of {_named(collection.encoder)}"
-        )
+        self._of(collection.encoder, _held(collection))
+
+    def check_known(self, collection: Collection) -> None:
+        """Like ``check``, but reach no server, so that a transaction may be open."""
+        self._find(collection.encoder, _held(collection))
 
     def check_question(self, question: str, expansions: Sequence[str] = ()) -> None:
         """Refuse a question, or expansions of one, that would take the encoder for too long.
@@ -84,53 +172,136 @@ class Encoder:
         return self._embedder.count_tokens(texts)
 
     def embed(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit-length vectors of the texts, shape (n, d), comparable with the collection's.
+        """Unit-length vectors of passages, sentences and names, shape (n, d), comparable with the collection's.
+
+        It may reach a server.
 
         Raises:
             EmbeddingSpaceMismatchError: the collection's are of another encoder.
+            EmbeddingUnavailableError, EmbeddingError: the server does not make them.
         """
-        self.check(collection)
-        return self._all[collection.encoder_fingerprint].embed(texts)
+        return self._of(collection.encoder, _held(collection)).embed(texts)
+
+    def embed_questions(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit-length vectors of questions; ``embed`` otherwise. Some encoders embed them another way."""
+        return _questions(self._of(collection.encoder, _held(collection)))(texts)
+
+    def embed_both(
+        self, collection: Collection, questions: Sequence[str], passages: Sequence[str]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Vectors of questions, (n, d), and of passages, (m, d), in one call where they are made alike."""
+        embedder = self._of(collection.encoder, _held(collection))
+        as_questions = _questions(embedder)
+        if as_questions == embedder.embed:
+            vectors = embedder.embed([*questions, *passages])
+            return vectors[: len(questions)], vectors[len(questions) :]
+        return as_questions(questions), embedder.embed(passages)
 
     def embed_anew(self, encoder: EncoderId, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit-length vectors of the texts, shape (n, d), by an encoder that a collection shall be of.
+        """Unit-length vectors of passages, shape (n, d), by an encoder that a collection shall be of.
+
+        It may reach a server.
 
         Raises:
             EmbeddingSpaceMismatchError: this process does not run it.
+            EmbeddingUnavailableError, EmbeddingError: its server does not make them.
         """
-        return self._embedder_of(encoder, f"Vectors of {_named(encoder)} are wanted").embed(texts)
+        return self._of(encoder, _new_vectors(encoder)).embed(texts)
+
+    def embed_questions_anew(self, encoder: EncoderId, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of questions; ``embed_anew`` otherwise."""
+        return _questions(self._of(encoder, _new_vectors(encoder)))(texts)
 
     def another(self, collection: Collection, model: str | None = None) -> EncoderId:
         """The encoder called ``model``; None: that of this process that the collection is not of.
 
+        It may reach servers.
+
         Raises:
             InvalidRequestError: this process runs no such one, or several.
         """
-        named = [one for one in self._all.values() if model in {None, one.model}]
+        self.identify()
+        known = self._known().values()
+        named = [one for one in known if model in {None, one.model}]
         candidates = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
         if len(candidates) == 1:
             return _id(candidates[0])
         raise InvalidRequestError(
             f"This process runs {self._running()}; name one of them to make the vectors of {collection.name!r} by, "
-            "or have it run another beside (ENGRAM_SECONDARY_EMBEDDING_MODEL)."
+            "or have it run another beside (ENGRAM_SECONDARY_EMBEDDING_MODEL, ENGRAM_EMBEDDING_MODELS)."
         )
 
-    def _embedder_of(self, encoder: EncoderId, purpose: str) -> Embedder:
-        embedder = self._all.get(encoder.fingerprint)
-        if embedder is None:
-            raise EmbeddingSpaceMismatchError(
-                f"{purpose}, but this process runs {self._running()}. "
-                "Run the first for it (ENGRAM_EMBEDDING_MODEL, "
-                "ENGRAM_SECONDARY_EMBEDDING_MODEL), or ingest its passages into a new collection."
+    def _known(self) -> dict[str, Embedder]:
+        return {one.fingerprint: one for one in reversed(self._embedders) if _is_known(one)}
+
+    def _of(self, encoder: EncoderId, purpose: str) -> Embedder:
+        if encoder.fingerprint not in self._known():
+            self.identify()
+        return self._find(encoder, purpose)
+
+    def _find(self, encoder: EncoderId, purpose: str) -> Embedder:
+        embedder = self._known().get(encoder.fingerprint)
+        if embedder is not None:
+            return embedder
+        away = [one for one in self._embedders if not _is_known(one)]
+        if away:
+            raise EmbeddingUnavailableError(
+                f"{purpose}, and the server of {' and '.join(one.model for one in away)} is out of reach."
             )
-        return embedder
+        raise EmbeddingSpaceMismatchError(
+            f"{purpose}, but this process runs {self._running()}. {self._remedy(encoder)}"
+        )
+
+    def _remedy(self, encoder: EncoderId) -> str:
+        if any(isinstance(one, EndpointEmbedder) and one.model == encoder.model for one in self._embedders):
+            return (
+                "The server gives other vectors under this name than before: its model was changed. Serve the "
+                "former one, or move the collection to the new one (`engram collection reembed`)."
+            )
+        return (
+            "Run the first for it (ENGRAM_EMBEDDING_MODEL, ENGRAM_SECONDARY_EMBEDDING_MODEL, "
+            "ENGRAM_EMBEDDING_MODELS), or ingest its passages into a new collection."
+        )
 
     def _running(self) -> str:
-        return " and ".join(_named(_id(one)) for one in reversed(self._all.values()))
+        return " and ".join(_named(_id(one)) for one in self._known().values().__reversed__())
+
+
+def _probed(embedder: Embedder) -> EncoderProbe:
+    url = embedder.url if isinstance(embedder, EndpointEmbedder) else None
+    began = time.perf_counter()
+    try:
+        if isinstance(embedder, EndpointEmbedder):
+            seconds = embedder.probe()
+        else:
+            embedder.embed(["probe"])
+            seconds = time.perf_counter() - began
+    except (EmbeddingUnavailableError, EmbeddingError, EmbeddingSpaceMismatchError, ConfigurationError) as error:
+        known = _id(embedder) if _is_known(embedder) else None
+        return EncoderProbe(embedder.model, url, None, known, error.detail)
+    return EncoderProbe(embedder.model, url, seconds, _id(embedder))
+
+
+def _is_known(embedder: Embedder) -> bool:
+    return not isinstance(embedder, EndpointEmbedder) or embedder.is_identified
+
+
+def _questions(embedder: Embedder) -> _Embed:
+    """The encoder's method for questions; most encoders make no difference."""
+    embed: _Embed = getattr(embedder, "embed_questions", embedder.embed)
+    return embed
 
 
 def _id(embedder: Embedder) -> EncoderId:
-    return EncoderId(embedder.model, embedder.fingerprint)
+    return EncoderId(embedder.model, embedder.fingerprint, embedder.dimension)
+
+
+def _held(collection: Collection) -> str:
+    return f"Collection {collection.name!r} holds vectors of {_named(collection.encoder)}"
+
+
+def _new_vectors(encoder: EncoderId) -> str:
+    return f"Vectors of {_named(encoder)} are wanted"
 
 
 def _named(encoder: EncoderId) -> str:

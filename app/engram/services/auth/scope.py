@@ -3,12 +3,18 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from engram.context.errors import ForbiddenError, InvalidRequestError, NotFoundError, QuotaExceededError
+from engram.context.errors import (
+    EmbeddingSpaceMismatchError,
+    ForbiddenError,
+    InvalidRequestError,
+    NotFoundError,
+    QuotaExceededError,
+)
 from engram.core.auth.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
 from engram.core.filter.judge_names import normalised
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import collections
-from engram.storage.corpus.collections import LOCAL_TENANT, Collection, Held, OpenedCollection
+from engram.storage.corpus.collections import LOCAL_TENANT, Collection, EncoderId, Held, OpenedCollection
 from engram.storage.database import Database, Writer
 
 ById = Held
@@ -130,24 +136,35 @@ class CollectionOpening:
     Attributes:
         room: how many passages may be put into it, None for any number.
         full: what to raise if it does not exist; None if it may be made.
+        encoder: the name of the encoder that it must be of; None: any, and a new one is of the default encoder.
     """
 
     principal: Principal
     name: str
     room: int | None = None
     full: QuotaExceededError | None = None
+    encoder: str | None = None
 
-    def open(self, writer: Writer, encoder: Encoder) -> OpenedCollection:
+    def open(self, writer: Writer, encoder: Encoder, chosen: EncoderId) -> OpenedCollection:
         """The collection, kept from deletion by this transaction; what is put into it is embedded by ``encoder``.
 
+        Args:
+            chosen: what ``encoder.choose`` gave for ``self.encoder``, before the transaction began.
+
         Raises:
-            EmbeddingSpaceMismatchError: it is there, and its vectors are of another encoder.
+            EmbeddingSpaceMismatchError: it is there, and its vectors are of an encoder that is not here, or of
+                another one than ``self.encoder``.
             QuotaExceededError: it is not there, and its tenant has as many as it may.
         """
-        opened = collections.open_for_writing(writer, self.name, encoder.id, self.principal.tenant)
+        opened = collections.open_for_writing(writer, self.name, chosen, self.principal.tenant)
         if opened.created and self.full is not None:
             raise self.full
-        encoder.check(opened.collection)
+        encoder.check_known(opened.collection)
+        if self.encoder is not None and opened.collection.encoder_fingerprint != chosen.fingerprint:
+            raise EmbeddingSpaceMismatchError(
+                f"Collection {self.name!r} holds vectors of {opened.collection.encoder_model!r}, not of "
+                f"{self.encoder!r}; `engram collection reembed` moves it."
+            )
         return opened
 
 

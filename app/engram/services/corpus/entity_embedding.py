@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import structlog
 
+from engram.context.errors import EmbeddingError, EmbeddingSpaceMismatchError, EmbeddingUnavailableError
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import pending_entity_names
 from engram.storage.corpus.collections import Collection
@@ -46,6 +47,7 @@ class NamesService:
         Raises:
             UnavailableError: Postgres cannot be reached.
         """
+        self._encoder.identify()
         with self._database.read() as reader:
             waiting = pending_entity_names.collections_waiting(reader, self._encoder.fingerprints, collection_id)
         if not waiting:
@@ -66,7 +68,11 @@ class NamesService:
             if not names:
                 break
             with stage("names"):
-                vectors = self._encoder.embed(collection, [name.surface for name in names])
+                try:
+                    vectors = self._encoder.embed(collection, [name.surface for name in names])
+                except (EmbeddingUnavailableError, EmbeddingError, EmbeddingSpaceMismatchError) as error:
+                    log.warning("names left for later", collection=collection.name, reason=error.detail)
+                    break
                 with self._database.write() as writer:
                     named += pending_entity_names.give(writer, collection, names, vectors)
             after = names[-1].id

@@ -118,8 +118,9 @@ class PassageReception:
 
     def _open(self) -> OpenedCollection:
         if self._opened is None:
+            chosen = self._encoder.choose(self._opening.encoder)  # may ask a server, so before the transaction
             with self._database.write() as writer:
-                opened = self._opening.open(writer, self._encoder)
+                opened = self._opening.open(writer, self._encoder, chosen)
                 jobs.add(
                     writer,
                     opened.collection.id,

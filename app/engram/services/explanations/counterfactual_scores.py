@@ -47,6 +47,8 @@ class ByFeatures:
         self.shown = [passage for passage, _, _ in retrieved.shown if passage in place]
         self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
         self._found = retrieved
+        reranked = retrieved.ranking.reranked
+        self._reranked = 0.0 if reranked is None else reranked.added
         self._placed = placed
         self._standing = retrieved.ranking.standing
         holders = {sentence: held.passage_id for sentence, held in retrieved.walk.evidence.items()}
@@ -65,14 +67,14 @@ class ByFeatures:
 
     def weighed(self, features: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """Return scores as ``Scoring`` does; for several means, (e, k), they are (e, m)."""
-        values = mean @ features.T
+        values = mean @ features.T + self._reranked
         return np.asarray(values[..., self._rows] + self._recalled(values, priors))
 
     def parts(
         self, features: Floats, before: Floats, mean: Floats, priors: Mapping[int, float]
     ) -> dict[int, tuple[float, float]]:
         """Passage -> what recall adds to its score, and what weights that are no longer those ``before`` do."""
-        recalled = self._recalled(features @ mean, priors)
+        recalled = self._recalled(features @ mean + self._reranked, priors)
         learned = (features @ (mean - before))[self._rows]
         pairs = zip(recalled.tolist(), learned.tolist(), strict=True)
         return dict(zip(self.shown, pairs, strict=True))

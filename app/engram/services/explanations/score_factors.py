@@ -1,11 +1,14 @@
 """The factors of a passage's score: every feature with its weight, and which passage of the pool it completes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from engram.core.ranking.complementarity import LINKS, completed
 from engram.core.ranking.passage_scores import FEATURES
+from engram.core.ranking.reranking import FEATURE
 from engram.services.retrieval.answer_trace import FeatureTrace
 from engram.services.retrieval.retrieval_service import RetrievalResult
 
@@ -36,7 +39,12 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
     for passage, _, _ in retrieved.shown:
         if passage in place:
             at = place[passage]
-            values = zip(FEATURES, ranking.features[at].tolist(), ranking.mean.tolist(), strict=True)
+            values: Iterable[tuple[str, float, float]] = zip(
+                FEATURES, ranking.features[at].tolist(), ranking.mean.tolist(), strict=True
+            )
+            if ranking.reranked is not None:
+                odds = float(ranking.reranked.log_odds[at])
+                values = chain(values, [(FEATURE, odds, ranking.reranked.trust)])
             member = retrieved.passages.get(ranking.pooled[completes[at]]) if completes[at] >= 0 else None
             by_passage[passage] = Factors(
                 {name: FeatureTrace(value, weight) for name, value, weight in values if value},

@@ -150,7 +150,7 @@ class ExplainService:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         self._encoder.check_question(question)
-        vector: Vector = self._encoder.embed(scope.collection, [question])[0]
+        vector: Vector = self._encoder.embed_questions(scope.collection, [question])[0]
         return vector
 
 

@@ -65,7 +65,7 @@ class AlignService:
 
         In a collection of another encoder, names are left as they are, until a process of its own is asked for all.
         """
-        if self._encoder.id.fingerprint != collection.encoder.fingerprint:
+        if collection.encoder.fingerprint not in self._encoder.fingerprints:
             return 0
         proposed = self._proposed(collection, names, graph_id)
         return self._join(collection, graph_id, proposed) if proposed else 0

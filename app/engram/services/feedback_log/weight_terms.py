@@ -11,6 +11,7 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.planning import round_sufficiency
 from engram.core.ranking import ranking_weights, sufficiency
 from engram.core.ranking.ranking_weights import CandidateComparison, Prior, PriorIdentity, WeightObservation
+from engram.core.ranking.reranking import RerankedFeatures
 
 
 class JudgedVerdict(Protocol):
@@ -24,6 +25,8 @@ class JudgedVerdict(Protocol):
     def features(self) -> NDArray[np.float32] | None: ...
     @property
     def answer_features(self) -> NDArray[np.float32] | None: ...
+    @property
+    def reranked(self) -> RerankedFeatures | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +72,42 @@ def observed(
                 for one in statements
             ]
         case "ranking":
-            compared = [_compared(prior, one) for one in statements]
-            observations = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
-            return [None if one is None else next(observations) for one in compared]
+            return _observed_rankings(prior, [_compared(prior, one, one.judged.features) for one in statements])
+        case "reranker":
+            return _observed_rankings(prior, [_compared_reranker(believed, prior, one) for one in statements])
         case "sufficiency":
             return [_of_answer(prior, one) for one in statements]
 
 
-def _compared(prior: Prior, statement: JudgedStatement) -> CandidateComparison | None:
-    """Return the verdict's comparison of the ranking."""
+def _observed_rankings(
+    prior: Prior, compared: Sequence[CandidateComparison | None]
+) -> list[WeightObservation | None]:
+    """Observe many comparisons of rankings together."""
+    observations = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
+    return [None if one is None else next(observations) for one in compared]
+
+
+def _compared_reranker(
+    believed: PriorIdentity, prior: Prior, statement: JudgedStatement
+) -> CandidateComparison | None:
+    """Compare the candidates by a reranker's scores, if the belief is in this reranker."""
+    reranked = statement.judged.reranked
+    if reranked is None or reranked.prior != believed.prior:
+        return None
+    return _compared(prior, statement, reranked.features)
+
+
+def _compared(
+    prior: Prior, statement: JudgedStatement, features: NDArray[np.float32] | None
+) -> CandidateComparison | None:
+    """Compare the candidates that the verdict speaks of by these features, (n, k)."""
     judged = statement.judged
-    if not judged.ranked or judged.features is None:
+    if not judged.ranked or features is None:
         return None
     examined = judged.verdict.passage_examinations(statement.within)
     return ranking_weights.compared(
         judged.ranked,
-        judged.features,
+        features,
         statement.named,
         judged.verdict,
         prior=prior,

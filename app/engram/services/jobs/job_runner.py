@@ -20,6 +20,7 @@ import structlog
 from engram.context import deadline
 from engram.context.errors import (
     EmbeddingSpaceMismatchError,
+    EmbeddingUnavailableError,
     LlmError,
     NameTakenError,
     UnavailableError,
@@ -133,7 +134,7 @@ class Runner:
             if work.lost:
                 raise ClaimLostError from error
         # The endpoint may come back, and another worker may run the collection's encoder.
-        except (LlmError, EmbeddingSpaceMismatchError) as error:
+        except (LlmError, EmbeddingSpaceMismatchError, EmbeddingUnavailableError) as error:
             log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
             self._put_back(work, after_seconds=WAIT_SECONDS, error=error.detail)
             return False

@@ -6,7 +6,12 @@ from dataclasses import replace
 import numpy as np
 import structlog
 
-from engram.context.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
+from engram.context.errors import (
+    EmbeddingSpaceMismatchError,
+    EmbeddingUnavailableError,
+    UnavailableError,
+    is_out_of_reach,
+)
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.states import AUDITED, AuditRows, question_hash
 from engram.core.ranking.ranking_weights import PriorIdentity
@@ -87,11 +92,11 @@ class LearnService:
         except _TakenError:
             raise
         except Exception as error:
-            if is_out_of_reach(error):
+            if is_out_of_reach(error) and not isinstance(error, EmbeddingUnavailableError):
                 raise
             if len(events) > 1:
                 return sum(self.apply(collection_id, [event], alone=alone) for event in sorted(events))
-            if isinstance(error, EmbeddingSpaceMismatchError):
+            if isinstance(error, (EmbeddingSpaceMismatchError, EmbeddingUnavailableError)):
                 self._leave(collection_id, events[0], error.detail)
                 return 0
             log.exception("event not applied", event_id=events[0])

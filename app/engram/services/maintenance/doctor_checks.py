@@ -13,6 +13,7 @@ import httpx
 from engram import __version__
 from engram.config.settings import Settings
 from engram.context.errors import EngramError
+from engram.providers.reranker import Reranker, RerankerError
 from engram.services.auth.encoder import Encoder
 from engram.storage.corpus import collections
 from engram.storage.database import Database
@@ -40,6 +41,9 @@ LEAST_DISK_BYTES = 512 * 2**20
 FILES_BESIDE = 200
 """Descriptors that a process needs besides those of its clients."""
 LLM_SECONDS = 5.0
+RERANKER_SECONDS = 10.0
+RERANKED = ("Which river flows through Warsaw?", ("The Vistula flows through Warsaw.", "Bread costs three crowns."))
+"""A question and the texts that a reranker is asked about."""
 REPLICA_SECONDS = 2.0
 """Within which it should have replayed what the primary had written."""
 
@@ -63,14 +67,14 @@ class DoctorService:
         database: Database,
         stream: WakeStream,
         encoder: Callable[[], Encoder],
-        check_dimension: Callable[[], None],
+        reranker: Callable[[], Reranker | None] = lambda: None,
     ) -> None:
-        """``encoder`` loads it when it is called; ``check_dimension`` raises what is wrong with its vectors'."""
+        """Examine by these parts; ``encoder`` and ``reranker`` load theirs when they are called."""
+        self._reranker = reranker
         self._settings = settings
         self._database = database
         self._stream = stream
         self._encoder = encoder
-        self._check_dimension = check_dimension
 
     def examine(self) -> Iterator[CheckResult]:
         """One finding after the other."""
@@ -88,6 +92,7 @@ class DoctorService:
             ("work", self._work),
             ("indexes", self._indexes),
             ("statistics", self._statistics),
+            ("reranker", self._reranking),
             ("llm", self._llm),
         ]
         for thing, look in looks:
@@ -192,15 +197,21 @@ class DoctorService:
             yield CheckResult("schema", "ok", "as this version makes it")
 
     def _vectors(self) -> Iterator[CheckResult]:
-        run = self._encoder().id
-        self._check_dimension()
+        encoder = self._encoder()
+        for probe in encoder.probe():
+            place = probe.model if probe.url is None else f"{probe.model} at {probe.url}"
+            if probe.seconds is None or probe.encoder is None:
+                yield CheckResult("encoder", "wrong", f"{place}: {probe.problem}", "docs/models.md")
+                continue
+            known = f"{probe.encoder.dimension} dimensions, {probe.encoder.fingerprint[:12]}"
+            yield CheckResult("encoder", "ok", f"{place} answers in {_milliseconds(probe.seconds)}, {known}")
         with self._database.read() as reader:
-            foreign_collections = collections.of_other_encoders(reader, self._encoder().fingerprints, 4)
+            foreign_collections = collections.of_other_encoders(reader, encoder.fingerprints, 4)
         if foreign_collections:
             named = ", ".join(f"{other.name} ({other.encoder_model})" for other in foreign_collections[:3])
-            yield CheckResult("encoder", "warning", f"{run.model}; of others: {named}", "run those for them")
+            yield CheckResult("collections", "warning", f"of other encoders: {named}", "run those for them")
         else:
-            yield CheckResult("encoder", "ok", f"{run.model}, {run.fingerprint[:12]}")
+            yield CheckResult("collections", "ok", "all of encoders that run here")
 
     def _clocks(self) -> Iterator[CheckResult]:
         before = time.time()
@@ -262,6 +273,25 @@ class DoctorService:
         else:
             yield CheckResult("statistics", "ok", "the planner's are up to date")
 
+    def _reranking(self) -> Iterator[CheckResult]:
+        reranker = self._reranker()
+        if reranker is None:
+            yield CheckResult("reranker", "ok", "none configured")
+            return
+        began = time.perf_counter()
+        try:
+            reranker.score(*RERANKED, seconds=RERANKER_SECONDS)
+        except RerankerError as error:
+            yield CheckResult("reranker", "wrong", str(error), "docs/models.md")
+            return
+        seconds = time.perf_counter() - began
+        message = f"{reranker.name} answers in {_milliseconds(seconds)}"
+        if seconds > self._settings.reranker_seconds:
+            limit = _milliseconds(self._settings.reranker_seconds)
+            yield CheckResult("reranker", "warning", f"{message}, and has {limit}", "raise ENGRAM_RERANKER_SECONDS")
+        else:
+            yield CheckResult("reranker", "ok", message)
+
     def _llm(self) -> Iterator[CheckResult]:
         url = self._settings.llm_base_url
         if url is None:
@@ -269,6 +299,7 @@ class DoctorService:
             return
         key = self._settings.llm_api_key
         headers = {} if key is None else {"authorization": f"Bearer {key.get_secret_value()}"}
+        began = time.perf_counter()
         try:
             answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=LLM_SECONDS)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -277,7 +308,9 @@ class DoctorService:
             return
         refused = answer.status_code in (401, 403)
         verdict: Verdict = "wrong" if refused else "ok"
-        yield CheckResult("llm", verdict, f"answers {answer.status_code}", "correct ENGRAM_LLM_API_KEY" * refused)
+        took = _milliseconds(time.perf_counter() - began)
+        message = f"{self._settings.llm_model} at {url} answers {answer.status_code} in {took}"
+        yield CheckResult("llm", verdict, message, "correct ENGRAM_LLM_API_KEY" * refused)
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -294,6 +327,10 @@ def numbers(version: str) -> tuple[int, ...]:
 def _apart(server_time: float, before: float, after: float) -> float:
     """Return the least distance of a clock from ours, given our readings before and after."""
     return max(0.0, before - server_time, server_time - after)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms"
 
 
 def _gib(size: int) -> str:

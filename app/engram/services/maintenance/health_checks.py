@@ -93,7 +93,7 @@ class HealthService:
             status="degraded" if not workers or late or short or not fit else "ok",
             postgres="ok",
             redis="ok" if redis else "unreachable",
-            encoder=self._encoder.id.model,
+            encoder=self._encoder.model,
             language=self._language.name,
             llm="configured" if self._llm_url else "not configured",
             migrations=migrations,

@@ -163,7 +163,9 @@ class MaintainService:
 
         Small is half of what is large, or a collection at the limit would have its index built again and again.
         """
-        rows = {(held.collection_id, held.table): held.rows for held in vector_indexes.held(administrator)}
+        held_rows = vector_indexes.held(administrator)
+        rows = {(held.collection_id, held.table): held.rows for held in held_rows}
+        dimensions = {held.collection_id: held.dimension for held in held_rows}
         built = {(index.collection_id, index.table): index for index in vector_indexes.indexes(administrator)}
         small = {at for at in built if 2 * rows.get(at, 0) <= self._exact_search_limit}
         self._announce(administrator, [index for at, index in built.items() if at not in small])
@@ -174,7 +176,9 @@ class MaintainService:
             vector_indexes.leave_to_autovacuum(administrator, table)
         for collection_id, table in sorted(at for at, count in rows.items() if count > self._exact_search_limit):
             if (collection_id, table) not in built and not should_stop():
-                vector_indexes.build(administrator, table, collection_id, self._memory_mb)
+                vector_indexes.build(
+                    administrator, table, collection_id, dimensions[collection_id], self._memory_mb
+                )
                 log.info("index built", table=table, collection_id=collection_id, rows=rows[collection_id, table])
         self._announce(administrator, vector_indexes.indexes(administrator))
         return rows

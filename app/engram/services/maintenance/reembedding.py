@@ -16,6 +16,7 @@ since; ``drop`` gives them up.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
@@ -108,7 +109,7 @@ class ReembedService:
             IdempotencyConflictError: the key was used before with another request.
         """
         encoder = self._encoder.another(scope.collection, model)
-        payload = {"model": encoder.model, "fingerprint": encoder.fingerprint}
+        payload = asdict(encoder)
         return open_job(self._database, scope, REEMBED, payload, key)
 
     def request_drop(self, scope: Scope, key: str | None = None) -> UUID:
@@ -202,12 +203,13 @@ class ReembedService:
                 return True
             # One by one: what else is in a batch moves the last bits of a vector, and a replay must not differ.
             vectors = []
-            for text in texts:
-                vectors.append(self._encoder.embed_anew(target, [text])[0])
+            for one in texts:
+                embed = self._encoder.embed_questions_anew if one.is_question else self._encoder.embed_anew
+                vectors.append(embed(target, [one.text])[0])
                 if work.should_stop():
                     return False
             with progress.counted("text", len(texts)) as writer:
-                staged_embeddings.stage_texts(writer, collection.id, target, texts, vectors)
+                staged_embeddings.stage_texts(writer, collection.id, target, [one.text for one in texts], vectors)
 
     def _without(
         self, collection: Collection, target: EncoderId, without: _UnembeddedRows[Row]
@@ -316,7 +318,7 @@ class _ReembedProgress:
 
 
 def _target_encoder(job: Job) -> EncoderId:
-    return EncoderId(job.payload["model"], job.payload["fingerprint"])
+    return EncoderId(job.payload["model"], job.payload["fingerprint"], job.payload["dimension"])
 
 
 def target_of(encoder: EncoderId) -> dict[str, str]:

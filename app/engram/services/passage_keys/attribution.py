@@ -119,8 +119,10 @@ class Attribution:
         with self._database.read() as reader:
             collection = collections.by_id(reader, collection_id)
             judged = judged_queries.of_other_spaces(reader, collection_id, events, collection.space)
-        texts = sorted({text for one in judged for text in (one.question, one.time_constraint) if text is not None})
-        vectors = {text: self.encoder.embed(collection, [text])[0] for text in texts}
+        questions = sorted({one.question for one in judged})
+        times = sorted({one.time_constraint for one in judged if one.time_constraint is not None} - set(questions))
+        vectors = {text: self.encoder.embed_questions(collection, [text])[0] for text in questions}
+        vectors |= {text: self.encoder.embed(collection, [text])[0] for text in times}
         with self._database.write() as writer:
             if not collections.keep(writer, collection_id):
                 raise collections.gone_error(collection.name)
@@ -138,7 +140,7 @@ class Attribution:
 
     def _unit(self, collection: Collection, digest: bytes, expansion: Expansion) -> Unit:
         text = " ".join(expansion.text.split())  # all that its hash tells apart
-        vector = self.encoder.embed(collection, [text])[0]
+        vector = self.encoder.embed_questions(collection, [text])[0]
         return Unit(digest, expansion.method, text, vector, Counter(terms(text)))
 
     def credit(

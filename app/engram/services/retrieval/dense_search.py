@@ -25,7 +25,7 @@ class DenseService:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         self._encoder.check_question(text)
-        vector = self._encoder.embed(scope.collection, [text])[0]
+        vector = self._encoder.embed_questions(scope.collection, [text])[0]
         with self._database.snapshot() as reader:
             current_vectors.same_space(reader, scope.collection)
             focus = Focus(scope.collection, vector)

@@ -5,6 +5,7 @@ from typing import Literal
 
 FallbackType = Literal[
     "sufficiency-not-judged",
+    "not-reranked",
     "time-by-rules",
     "not-answered",
     "not-restated",
@@ -19,7 +20,7 @@ FallbackType = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A step that the LLM endpoint failed, and that was done without it or left out.
+    """A step that an endpoint failed, and that was done without it or left out.
 
     Attributes:
         type: which one; stable.

@@ -12,6 +12,7 @@ from engram.core.ranking import (
     propagation,
     ranking_weights,
     remembered_sufficiency,
+    reranking,
     sufficiency,
 )
 from engram.core.ranking.complementarity import CandidatePool
@@ -19,6 +20,7 @@ from engram.core.ranking.duplicates import merged
 from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
+from engram.core.ranking.reranking import RerankedScores
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, enough
@@ -59,6 +61,7 @@ class PassageRanking:
         weight_events: verdicts in the weights that it was ranked by.
         sufficiency: whether it is, before recall; None where features do not rank.
         standing: passage that is left out -> the one with nearly its text that stands for it.
+        reranked: what a reranker says of the candidates; None where none was asked, or it gave nothing.
     """
 
     best: list[tuple[int, float]]
@@ -72,6 +75,7 @@ class PassageRanking:
     weight_events: int = 0
     sufficiency: SufficiencyEstimate | None = None
     standing: Mapping[int, int] = field(default_factory=dict)
+    reranked: RerankedScores | None = None
 
     @property
     def ordered(self) -> list[tuple[int, float]]:
@@ -185,6 +189,9 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
     believed = _believed(prior, look.learned)
     mean, events = believed[prior.of_ranking]
     values = features @ mean
+    reranked = _reranked(plan, prior, found, features, believed)
+    if reranked is not None:
+        values = values + reranked.added
     order = np.lexsort((found.ids, -values))
     first_places = order[: sufficiency.FIRST]
     words = replace(found.words, score=found.words.score[first_places], said=found.words.said[first_places])
@@ -214,7 +221,23 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
         weight_events=events,
         sufficiency=replace(judged, remembered=remembered_sufficiency.remembered(evidence, leading)),
         standing=standing,
+        reranked=None if reranked is None else reranked.ordered(order),
     )
+
+
+def _reranked(
+    plan: QueryPlan,
+    prior: RankingPrior,
+    found: CandidatePassages,
+    features: NDArray[np.float64],
+    believed: Mapping[PriorIdentity, tuple[NDArray[np.float64], int]],
+) -> RerankedScores | None:
+    """Scores of a reranker for the candidates, weighed by the trust in it."""
+    if not plan.reranked or prior.reranker is None or not len(found.ids):
+        return None
+    both = reranking.features(features @ prior.prior.mean, found.ids.tolist(), plan.reranked)
+    weights, _ = believed[prior.of_reranker]
+    return RerankedScores(prior.reranker_name, both, float(weights[1]))
 
 
 def _distinct(

@@ -59,7 +59,7 @@ class PoolClassifier:
 
     def embedded(self, collection: Collection, question: str) -> NDArray[np.float32]:
         """The question's vector, (d,), which a pool's cosines are with."""
-        vector: NDArray[np.float32] = self._encoder.embed(collection, [question])[0]
+        vector: NDArray[np.float32] = self._encoder.embed_questions(collection, [question])[0]
         return vector
 
     def classify_walk(self, plan: QueryPlan, walk: Walk) -> PoolVerdict:
@@ -90,8 +90,8 @@ class PoolClassifier:
         if self._relevance is not None:
             scores = self._relevance.score(question, pool)
         else:
-            vectors = self._encoder.embed(collection, [question, *pool])
-            scores = (vectors[1:] @ vectors[0]).tolist()
+            vectors, texts = self._encoder.embed_both(collection, [question], pool)
+            scores = (texts @ vectors[0]).tolist()
         return float(max(scores))
 
 

@@ -93,7 +93,7 @@ class ExpandService:
 
         Nothing learned has a say: an expansion may become part of a passage's key, and then would breed its like.
         """
-        vector = self._encoder.embed(collection, [question])[0]
+        vector = self._encoder.embed_questions(collection, [question])[0]
         words = Counter(terms(question))
         with self._database.snapshot() as reader:
             current_vectors.same_space(reader, collection)

@@ -89,6 +89,7 @@ class QueryPlan:
         constraint: the time that the question names, or was given.
         terms: what is matched word for word: term -> weight > 0.
         collapses: whether duplicates of a better passage are left out.
+        reranked: passage -> a reranker's log odds; empty if it gave none; None: it was not asked.
     """
 
     query: Query
@@ -106,6 +107,7 @@ class QueryPlan:
     embed_ms: float
     warnings: tuple[Fallback, ...] = ()
     collapses: bool = False
+    reranked: Mapping[int, float] | None = None
 
     @property
     def collection(self) -> Collection:
@@ -165,13 +167,15 @@ class QueryPlanner:
         # Expansions only where keys are compared by vectors.
         units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
         times = [constraint] if constraint else []
-        lacking = () if query.lacking is None else (query.lacking.question, *query.lacking.sentences)
+        lacking = query.lacking
+        questions = [query.text, *units, *([] if lacking is None else [lacking.question])]
+        compared = [*([] if lacking is None else lacking.sentences), *times]
         with stage("embed"):
-            vectors = self.encoder.embed(query.scope.collection, [query.text, *units, *lacking, *times])
+            vectors, beside = self.encoder.embed_both(query.scope.collection, questions, compared)
         focus = Focus(
             query.scope.collection,
             vectors[0],
-            time_vector=vectors[-1] if times else None,
+            time_vector=beside[-1] if times else None,
             use_memory=served.memory == "read",
             policy=served.profile.policy,
             metadata=query.metadata,
@@ -179,7 +183,7 @@ class QueryPlanner:
             among=query.among,
             asked=_days(constraint, served),
             key_vector=evolution.expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
-            gaps=_gaps(vectors[1 + len(units) : 1 + len(units) + len(lacking)]) if lacking else (),
+            gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )
         return QueryPlan(
             query=query,

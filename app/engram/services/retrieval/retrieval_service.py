@@ -18,6 +18,7 @@ from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import Frontier, Walk
 from engram.services.retrieval.passage_key_cache import Known, PassageKeyCache
 from engram.services.retrieval.passage_ranking import PassageRanking, rank
+from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.pool_classifier import PoolClassifier, suffices
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, ServingMode, milliseconds
@@ -72,6 +73,7 @@ class RetrieveService:
         *,
         threshold: float,
         classifier: Callable[[], PoolClassifier],
+        reranker: PassageReranker | None = None,
     ) -> None:
         """Find by these parts.
 
@@ -79,7 +81,9 @@ class RetrieveService:
             kept_keys: what the process keeps of passages' keys.
             threshold: from which probability on an answer is enough for hops to end (sufficiency "learned").
             classifier: what ends them by sufficiency "published"; made when it is first asked.
+            reranker: reads the best candidates where features rank.
         """
+        self._reranker = reranker
         self._classifier = classifier
         self._threshold = threshold
         self._database = database
@@ -98,6 +102,7 @@ class RetrieveService:
             self._llm,
             threshold=self._threshold,
             classifier=self._classifier,
+            reranker=self._reranker,
         )
 
     def plan(self, query: Query, served: ServingMode | None = None) -> QueryPlan:
@@ -118,8 +123,9 @@ class RetrieveService:
         """Execute the plan, and keep its snapshot open for further reads.
 
         Everything is read on one snapshot, but none is held while others work: between two of them names are
-        embedded that no entity bears, and the endpoint or a cross-encoder is asked whether a walk's evidence
-        suffices. If the endpoint fails, the walk goes on to its last hop, and the plan says so.
+        embedded that no entity bears, the endpoint or a cross-encoder is asked whether a walk's evidence suffices,
+        and a reranker reads the best candidates. If the endpoint fails, the walk goes on to its last hop; if the
+        reranker does, the ranking without it answers. The plan says so.
         """
         began = time.perf_counter()
         start = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
@@ -127,6 +133,7 @@ class RetrieveService:
         aligned: list[EntityAnswer] = []
         unknown: list[str] = []
         while True:
+            unread: list[tuple[int, StoredPassage]] = []
             with self._database.snapshot() as reader:
                 with stage("align") if walk is None else nullcontext():
                     opened = _opened(reader, plan) if walk is None else None
@@ -144,12 +151,16 @@ class RetrieveService:
                 if moved_collection is None and walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk, known)
                     if walk.stop_reason is not None:
+                        unread = self._unread(reader, plan, walk, ranking, known)
+                    if walk.stop_reason is not None and not unread:
                         yield reader, self._retrieve(reader, plan, aligned, walk, ranking, known, began)
                         return
             if (
                 moved_collection is not None
             ):  # other vectors have taken the place of those that the plan was made for
                 plan, walk, began = self._planner.again(plan, moved_collection), start, time.perf_counter()
+            elif unread:
+                plan = self._reranked(plan, unread)
             elif walk is None:
                 paused_at = time.perf_counter()
                 plan = self._planner.embedded(plan, unknown)
@@ -250,6 +261,26 @@ class RetrieveService:
             sentences=sentences,
             search_ms=milliseconds(began, time.perf_counter()),
         )
+
+    def _unread(
+        self, reader: Reader, plan: QueryPlan, walk: Walk, ranking: PassageRanking | None, known: Known
+    ) -> list[tuple[int, StoredPassage]]:
+        """The best candidates, with their texts, where a reranker is still to read them."""
+        by_features = plan.served.strategy == "graph" and plan.profile.by_features
+        trusted = self._priors.of_kind(plan.collection.corpus_kind).reranker
+        if self._reranker is None or plan.reranked is not None or not by_features or trusted is None:
+            return []
+        ranking = ranking or self._ranked(reader, plan, walk, known)
+        best = ranking.candidates[: self._reranker.candidates].tolist()
+        stored = passages.by_id(reader, plan.collection.id, sorted(best))
+        return [(passage, stored[passage]) for passage in best if passage in stored]
+
+    def _reranked(self, plan: QueryPlan, unread: Sequence[tuple[int, StoredPassage]]) -> QueryPlan:
+        """The plan with what the reranker says; no transaction is open."""
+        assert self._reranker is not None  # noqa: S101 - else there is nothing unread
+        result = self._reranker.rerank(plan.query.text, unread)
+        warnings = plan.warnings if result.warning is None else (*plan.warnings, result.warning)
+        return replace(plan, reranked=result.odds, warnings=warnings)
 
     def _is_sufficient(self, plan: QueryPlan, walk: Walk) -> bool:
         if self._llm is None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking import sufficiency
+from engram.core.ranking.reranking import RerankedFeatures
 from engram.services.retrieval.answer import Answer, PassageAnswer
 from engram.services.retrieval.answer_trace import Cause, HopTrace, PassageTrace, Trace
 from engram.services.retrieval.graph_walk import WalkHop
@@ -82,7 +83,15 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
         answer_features=_taught(retrieved),
+        reranked=_reranked(ranking, recorded) if teaches else None,
     )
+
+
+def _reranked(ranking: PassageRanking, recorded: NDArray[np.intp]) -> RerankedFeatures | None:
+    """Scores of a reranker for the candidates that are kept."""
+    if ranking.reranked is None:
+        return None
+    return RerankedFeatures(ranking.reranked.prior, ranking.reranked.features[recorded].astype(np.float32))
 
 
 def _taught(retrieved: RetrievalResult) -> NDArray[np.float32] | None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from engram.context.errors import ConfigurationError, GoneError, NotFoundError
+from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindMeasure, KindSource, PassageFacts
 from engram.storage.corpus.collection_lock import ALONE, CHANGED, KEPT, hold, locked, row_lock
@@ -24,13 +24,17 @@ LOCAL_TENANT = "local"
 
 @dataclass(frozen=True, slots=True)
 class EncoderId:
-    """Identity of an encoder:
+    """Identity of an encoder: its name ``model``, and a ``fingerprint`` (SHA-256, hex).
 
-    its name ``model``, and a ``fingerprint`` (SHA-256, hex) that comparable vectors share.
+    Encoders of the same fingerprint make comparable vectors.
+
+    Attributes:
+        dimension: length of its vectors, 1 to 4,096.
     """
 
     model: str
     fingerprint: str
+    dimension: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Collection:
 
     Attributes:
         encoder_model, encoder_fingerprint: what its vectors are made with.
+        encoder_dimension: their length.
         space: another number after each change of these: vectors of before are not comparable.
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
@@ -80,6 +85,7 @@ class Collection:
     name: str
     encoder_model: str
     encoder_fingerprint: str
+    encoder_dimension: int
     passage_count: int
     sentence_count: int
     entity_count: int
@@ -113,7 +119,7 @@ class Collection:
     @property
     def encoder(self) -> EncoderId:
         """Encoder of its vectors."""
-        return EncoderId(self.encoder_model, self.encoder_fingerprint)
+        return EncoderId(self.encoder_model, self.encoder_fingerprint, self.encoder_dimension)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +131,8 @@ class OpenedCollection:
 
 
 COLUMNS = (
-    "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
-    "key_building, serving, experiment, exploration, past, indexed, tenant, space, "
+    "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
+    "key_generation, key_building, serving, experiment, exploration, past, indexed, tenant, space, "
     "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, created_at"
 )
 
@@ -174,10 +180,11 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
     Args:
         encoder: of the collection that is made if there is none; one that there is may be of another.
     """
-    parameters = {"tenant": tenant, "name": name, "model": encoder.model, "fingerprint": encoder.fingerprint}
+    parameters = {"tenant": tenant, "name": name, **asdict(encoder)}
     insert = """
-        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint)
-        VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s) ON CONFLICT (tenant, name) DO NOTHING
+        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension)
+        VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s, %(dimension)s)
+        ON CONFLICT (tenant, name) DO NOTHING
     """
     named = f"FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE}"
     while True:
@@ -421,22 +428,6 @@ def holding(reader: Reader, resource: Held, identity: int | UUID, tenant: str) -
         {"id": identity, "tenant": tenant},
     )
     return [of_row(row) for row in rows]
-
-
-def check_dimension(reader: Reader, model: str, dimension: int) -> None:
-    """See that this encoder's vectors fit into the database.
-
-    Raises:
-        ConfigurationError: the schema was migrated for another dimension.
-    """
-    columns = reader.scalar(
-        "SELECT atttypmod FROM pg_attribute WHERE attrelid = 'sentence'::regclass AND attname = 'embedding'"
-    )
-    if columns != dimension:
-        raise ConfigurationError(
-            f"The database was migrated for {columns}-dimensional vectors, but {model} gives {dimension}. "
-            "Set ENGRAM_EMBEDDING_DIMENSION before migrating a new database."
-        )
 
 
 def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -> list[Collection]:

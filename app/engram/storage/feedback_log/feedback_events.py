@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.judged_queries import answer_features_of, features_of
+from engram.storage.feedback_log.judged_queries import answer_features_of, features_of, reranked_of
 from engram.storage.judge_days import DAY
 from engram.storage.row_lookups import THERE, WANTED, lookup
 
@@ -62,6 +63,7 @@ class PendingEvent:
     features: NDArray[np.float32] | None
     answer_features: NDArray[np.float32] | None
     sufficiency: float | None = None
+    reranked: RerankedFeatures | None = None
     waited_seconds: float = 0.0
     space: int = 0
     served: int = 0
@@ -171,7 +173,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         f"""
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
-               judged.answer_features, judged.sufficiency,
+               judged.answer_features, judged.sufficiency, judged.reranker, judged.reranked,
                extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
                judged.space, (SELECT space FROM collection WHERE id = %(collection)s) AS served
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
@@ -203,6 +205,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             features=features_of(row.ranked, row.features),
             answer_features=answer_features_of(row.answer_features),
             sufficiency=row.sufficiency,
+            reranked=reranked_of(row.ranked, row.reranker, row.reranked),
             waited_seconds=row.waited,
             space=row.space,
             served=row.served,

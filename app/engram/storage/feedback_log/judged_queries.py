@@ -7,6 +7,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import vectors as sent
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED, lookup, new_rows
@@ -18,6 +19,13 @@ JUDGED = lookup("judged_query judged", "judged.id = event.query_id")
 def features_of(ranked: list[int] | None, features: bytes | None) -> NDArray[np.float32] | None:
     """The features, (n, k), of the ranked passages (n,), as they are stored; None where there are none."""
     return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
+
+
+def reranked_of(ranked: list[int] | None, reranker: str | None, features: bytes | None) -> RerankedFeatures | None:
+    """Return the scores of a reranker for the ranked passages, as they are stored; None if there are none."""
+    if not ranked or reranker is None or not features:
+        return None
+    return RerankedFeatures(reranker, np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1))
 
 
 def answer_features_of(features: bytes | None) -> NDArray[np.float32] | None:

@@ -14,10 +14,11 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.states import TASK, TIME, Event
 from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
+from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, evidence_of
-from engram.storage.feedback_log.judged_queries import answer_features_of, features_of
+from engram.storage.feedback_log.judged_queries import answer_features_of, features_of, reranked_of
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED, lookup
 
@@ -208,6 +209,7 @@ class Term:
     ranked: list[int] | None
     features: NDArray[np.float32] | None
     answer_features: NDArray[np.float32] | None
+    reranked: RerankedFeatures | None
     judge: str
     day: str
     cap: int | None
@@ -221,7 +223,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
         f"""
         SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
                audit.information, audit.precision, judged.activated, judged.ranked, judged.features,
-               judged.answer_features, event.judge,
+               judged.answer_features, judged.reranker, judged.reranked, event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
         {lookup("feedback_event event", _APPLIED)}
@@ -245,6 +247,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
             answer_features=answer_features_of(row.answer_features),
+            reranked=reranked_of(row.ranked, row.reranker, row.reranked),
             judge=row.judge,
             day=row.day,
             cap=row.daily_comparisons,

@@ -88,7 +88,7 @@ def nearest(reader: Reader, collection: Collection, table: str, vector: Vector, 
     rows = reader.rows(
         f"""
         SELECT distance FROM (
-            SELECT {near.order} AS distance FROM {table} WHERE {near.rows} ORDER BY distance LIMIT {NEAREST}
+            SELECT {near.distance} AS distance FROM {table} WHERE {near.rows} ORDER BY {near.order} LIMIT {NEAREST}
         ) AS nearest ORDER BY distance
         """,
         {"collection": collection.id, "vector": vector},

@@ -7,7 +7,7 @@ the text alone. Each goes with what it is of: see the foreign keys, and ``forget
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -38,11 +38,13 @@ def _digest(text: str) -> str:
 
 # All that callers sent and that there is a vector of, each with what it is made of.
 _SAID = """(
-    SELECT text FROM question WHERE collection_id = %(collection)s
-    UNION SELECT text FROM expansion_unit WHERE collection_id = %(collection)s
-    UNION SELECT question FROM judged_query WHERE collection_id = %(collection)s
-    UNION SELECT time_constraint FROM judged_query
-          WHERE collection_id = %(collection)s AND time_constraint IS NOT NULL
+    SELECT text, bool_or(is_question) AS is_question FROM (
+        SELECT text, true AS is_question FROM question WHERE collection_id = %(collection)s
+        UNION SELECT text, true FROM expansion_unit WHERE collection_id = %(collection)s
+        UNION SELECT question, true FROM judged_query WHERE collection_id = %(collection)s
+        UNION SELECT time_constraint, false FROM judged_query
+              WHERE collection_id = %(collection)s AND time_constraint IS NOT NULL
+    ) AS each GROUP BY text
 ) AS said"""
 
 
@@ -114,11 +116,19 @@ def passages_without(reader: Reader, collection_id: int, encoder: str, after: in
     return [KeySource(**row._asdict()) for row in rows]
 
 
-def texts_without(reader: Reader, collection_id: int, encoder: str, limit: int) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class UnembeddedSentText:
+    """A text that callers sent, and whether it is a question or an expansion of one; else it names a time."""
+
+    text: str
+    is_question: bool
+
+
+def texts_without(reader: Reader, collection_id: int, encoder: str, limit: int) -> list[UnembeddedSentText]:
     """Texts that callers sent that have no vector of this encoder, some of them."""
     rows = reader.rows(
         f"""
-        SELECT said.text FROM {_SAID} WHERE (
+        SELECT said.text, said.is_question FROM {_SAID} WHERE (
             SELECT v.id FROM staged_embedding v
             WHERE v.collection_id = %(collection)s AND v.digest = {_digest("said.text")}
               AND v.encoder = %(encoder)s AND v.passage_id IS NULL
@@ -127,7 +137,7 @@ def texts_without(reader: Reader, collection_id: int, encoder: str, limit: int) 
         """,
         {"collection": collection_id, "encoder": encoder, "limit": limit},
     )
-    return [row.text for row in rows]
+    return [UnembeddedSentText(row.text, row.is_question) for row in rows]
 
 
 def stage_rows(
@@ -302,10 +312,11 @@ def judged_in(writer: Writer, collection_id: int, space: int) -> int:
 
 def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
     """Have the collection be of this encoder; what another made keys of is forgotten."""
-    parameters = {"collection": collection_id, "model": encoder.model, "fingerprint": encoder.fingerprint}
+    parameters = {"collection": collection_id, **asdict(encoder)}
     writer.execute(
         """
-        UPDATE collection SET encoder_model = %(model)s, encoder_fingerprint = %(fingerprint)s, space = space + 1
+        UPDATE collection SET encoder_model = %(model)s, encoder_fingerprint = %(fingerprint)s,
+            encoder_dimension = %(dimension)s, space = space + 1
         WHERE id = %(collection)s
         """,
         parameters,

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from engram.context.errors import ConfigurationError
 from engram.storage.database import Administrator, Reader
-from engram.storage.retrieval.nearest_neighbours import indexed_rows
+from engram.storage.retrieval.nearest_neighbours import indexed_key, indexed_rows, operators
 from engram.storage.row_lookups import THERE
 
 BUILDS = {
@@ -45,11 +45,12 @@ class VectorIndex:
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """Number of rows of a table in a collection."""
+    """Number of rows of a table in a collection, and the dimension of its vectors."""
 
     collection_id: int
     table: str
     rows: int
+    dimension: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,11 @@ def held(reader: Reader) -> list[TableRows]:
     """Count the rows of each collection in each table that is searched by vector."""
     question_counts = reader.rows("SELECT collection_id, count(*) AS rows FROM question GROUP BY collection_id")
     questions = {row.collection_id: row.rows for row in question_counts}
-    rows = reader.rows(f"SELECT id, passage_count, entity_count FROM collection WHERE {THERE} ORDER BY id")
+    rows = reader.rows(
+        f"SELECT id, passage_count, entity_count, encoder_dimension FROM collection WHERE {THERE} ORDER BY id"
+    )
     return [
-        TableRows(row.id, table, count)
+        TableRows(row.id, table, count, row.encoder_dimension)
         for row in rows
         for table, count in (
             ("entity", row.entity_count),
@@ -115,8 +118,12 @@ def announced(reader: Reader) -> dict[int, list[str]]:
     return {row.id: row.indexed for row in reader.rows("SELECT id, indexed FROM collection ORDER BY id")}
 
 
-def build(administrator: Administrator, table: str, collection_id: int, memory_mb: int) -> None:
-    """Index a collection's rows while they are read and written to; what was interrupted is left as not valid."""
+def build(administrator: Administrator, table: str, collection_id: int, dimension: int, memory_mb: int) -> None:
+    """Index a collection's rows while they are read and written to; what was interrupted is left as not valid.
+
+    Args:
+        dimension: of the collection's vectors. Those of more than 2,000 numbers are indexed in half precision.
+    """
     if table not in BUILDS:
         raise ValueError(f"{table} is not searched by nearness")
     administrator.execute(f"ALTER TABLE {table} SET (vacuum_index_cleanup = off)")
@@ -124,7 +131,8 @@ def build(administrator: Administrator, table: str, collection_id: int, memory_m
     administrator.execute(
         f"""
         CREATE INDEX CONCURRENTLY IF NOT EXISTS {table}_hnsw_{int(collection_id)}
-        ON {table} USING hnsw (embedding vector_ip_ops) {BUILDS[table]} WHERE {indexed_rows(collection_id)}
+        ON {table} USING hnsw ({indexed_key("embedding", dimension)} {operators(dimension)}) {BUILDS[table]}
+        WHERE {indexed_rows(collection_id)}
         """
     )
 

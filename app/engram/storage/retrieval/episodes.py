@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from engram.context.errors import NotFoundError
+from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import Numbers, integers
 from engram.storage.corpus.collection_lock import KEPT, row_lock
 from engram.storage.database import Reader, Writer
@@ -34,6 +35,7 @@ class EpisodeRow:
             them; None where it would not speak of the ranking alone.
         answer_features: features of the answer for the sufficiency model, (k,); None where a verdict would not
             speak of the first of ``ranked``.
+        reranked: what a reranker said of ``ranked``; None where none did, or where ``features`` is None.
         strategy: how passages were looked for.
         arm: of the collection's experiment; None for none.
         explored: passages that exploration put into the answer.
@@ -60,6 +62,7 @@ class EpisodeRow:
     ranked: NDArray[np.int64] | None = None
     features: NDArray[np.float32] | None = None
     answer_features: NDArray[np.float32] | None = None
+    reranked: RerankedFeatures | None = None
     arm: str | None = None
     explored: Sequence[int] = ()
     principal: str = "local"
@@ -113,12 +116,12 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
         f"""
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
-                             principal, answer, trace, ranked, features, answer_features, space,
-                             trace_id)
+                             principal, answer, trace, ranked, features, answer_features, reranker, reranked,
+                             space, trace_id)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
-               %(answer_features)s, %(space)s, %(trace_id)s
+               %(answer_features)s, %(reranker)s, %(reranked)s, %(space)s, %(trace_id)s
         FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
         {row_lock(writer, KEPT)}
         """,
@@ -149,6 +152,8 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
             "answer_features": None
             if episode.answer_features is None
             else episode.answer_features.astype("<f4").tobytes(),
+            "reranker": None if episode.reranked is None else episode.reranked.prior,
+            "reranked": None if episode.reranked is None else episode.reranked.features.astype("<f4").tobytes(),
         },
     )
     if not written:

@@ -4,6 +4,11 @@ from dataclasses import dataclass
 
 from engram.storage.corpus.collections import Collection
 
+MOST_NUMBERS = 2_000
+"""Longest vectors that an HNSW index takes as they are."""
+MOST_HALVES = 4_000
+"""Longest vectors that an HNSW index takes in half precision; of longer ones it has so many numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
@@ -11,11 +16,13 @@ class Nearness:
 
     Attributes:
         rows: the condition on what is searched.
-        order: what to order by.
+        order: what to order by; through an index of long vectors, distances in half precision.
+        distance: the distance in full precision. The same text as ``order`` where that is one.
     """
 
     rows: str
     order: str
+    distance: str
 
 
 def indexed_rows(collection_id: int, alias: str = "") -> str:
@@ -38,8 +45,29 @@ def nearness(
     """
     distance = f"{alias}{column} <#> {vector}"
     if exact or table not in collection.indexed:
-        return Nearness(f"{alias}collection_id = %(collection)s", f"({distance}) + 0")  # which no index can serve
-    return Nearness(indexed_rows(collection.id, alias) + _breadth(collection, table), distance)
+        order = f"({distance}) + 0"  # which no index can serve
+        return Nearness(f"{alias}collection_id = %(collection)s", order, order)
+    rows = indexed_rows(collection.id, alias) + _breadth(collection, table)
+    key = indexed_key(alias + column, collection.encoder_dimension)
+    if collection.encoder_dimension <= MOST_NUMBERS:
+        order = f"{key} <#> {vector}"
+        return Nearness(rows, order, order)
+    return Nearness(rows, f"{key} <#> {indexed_key(vector, collection.encoder_dimension)}", distance)
+
+
+def indexed_key(vector: str, dimension: int) -> str:
+    """A vector as an index has it, in parentheses: an index needs a dimension, and a column has none."""
+    size = int(dimension)
+    if size <= MOST_NUMBERS:
+        return f"({vector}::vector({size}))"
+    if size <= MOST_HALVES:
+        return f"({vector}::halfvec({size}))"
+    return f"(subvector({vector}::vector, 1, {MOST_HALVES})::halfvec({MOST_HALVES}))"
+
+
+def operators(dimension: int) -> str:
+    """The operator class of an index of such vectors."""
+    return "vector_ip_ops" if dimension <= MOST_NUMBERS else "halfvec_ip_ops"
 
 
 def _breadth(collection: Collection, table: str) -> str:

@@ -120,8 +120,8 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
     if not focus.evolved:
         return f"""
             SELECT id, -distance AS similarity, title FROM (
-                SELECT p.id, {near.order} AS distance, p.title FROM passage p
-                WHERE {near.rows} {scope} ORDER BY distance LIMIT {count}
+                SELECT p.id, {near.distance} AS distance, p.title FROM passage p
+                WHERE {near.rows} {scope} ORDER BY {near.order} LIMIT {count}
             ) AS nearest ORDER BY distance
         """
     first = "" if scope else f"ORDER BY similarity DESC LIMIT {count}"

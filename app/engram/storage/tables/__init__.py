@@ -1,8 +1,8 @@
 """The schema as SQLAlchemy metadata: what the migrations must add up to (a test compares the two).
 
 ``collection_id`` leads every primary key and every foreign key, so no statement crosses collections.
-Vectors are stored PLAIN: a hop reads them by the hundred and must not follow TOAST pointers. The dimension of
-a vector column is that of the configured encoder and is set by the migration.
+Vectors are stored MAIN: a hop reads them by the hundred and must not follow TOAST pointers, as it does for vectors
+that a page cannot hold (from about 2,000 numbers on). A vector column has no dimension, since a collection has one.
 """
 
 from engram.storage.tables import (

@@ -47,6 +47,7 @@ collection = Table(
         nullable=False,
         comment="And for certain: SHA-256 of the weights. Vectors of others mean nothing beside them.",
     ),
+    Column("encoder_dimension", Integer, nullable=False, comment="Length of each of its vectors."),
     Column("passage_count", BigInteger, nullable=False, server_default=text("0")),
     Column("sentence_count", BigInteger, nullable=False, server_default=text("0")),
     Column("entity_count", BigInteger, nullable=False, server_default=text("0")),
@@ -132,7 +133,26 @@ collection = Table(
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),
+    CheckConstraint("encoder_dimension BETWEEN 1 AND 4096", name="encoder_dimension"),
     UniqueConstraint("tenant", "name"),
+)
+
+# Of no collection: several may have their vectors of one.
+encoder = Table(
+    "encoder",
+    metadata,
+    Column("fingerprint", Text, primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column(
+        "probes",
+        LargeBinary,
+        nullable=False,
+        comment="Vectors of fixed texts, one after the other, float32 little-endian.",
+    ),
+    now("created_at"),
+    CheckConstraint("dimension BETWEEN 1 AND 4096", name="dimension"),
+    comment="Encoders behind a server, which shows no weights: known by what they make of probes.",
 )
 
 passage = Table(

@@ -55,6 +55,8 @@ judged_query = Table(
         Float(53),
         comment="Probability that the first five passages of the answer held all the evidence; null: unknown.",
     ),
+    Column("reranker", Text, comment="Fingerprint of the belief in a reranker that was asked; null: none was."),
+    Column("reranked", LargeBinary, comment="Of the candidates: (n, 2) float32, own score and log odds."),
     space(),
     PrimaryKeyConstraint("collection_id", "id"),
     CheckConstraint("profile IN ('paper', 'default')", name="profile"),
@@ -224,6 +226,6 @@ ranking_audit = Table(
     ),
     PrimaryKeyConstraint("collection_id", "event_id", "model"),
     parent_key("feedback_event", "event_id"),
-    CheckConstraint("model IN ('ranking', 'round', 'sufficiency')", name="model"),
+    CheckConstraint("model IN ('ranking', 'reranker', 'round', 'sufficiency')", name="model"),
     comment="Changes of the ranking weights and of sufficiency, by event.",
 )

@@ -131,7 +131,7 @@ ranking_belief = Table(
     Column("events", BigInteger, nullable=False, server_default=text("0")),
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "model", "prior"),
-    CheckConstraint("model IN ('ranking', 'round', 'sufficiency')", name="model"),
+    CheckConstraint("model IN ('ranking', 'reranker', 'round', 'sufficiency')", name="model"),
     comment="What verdicts taught about the weights of a model: the sum of the events' terms.",
 )
 

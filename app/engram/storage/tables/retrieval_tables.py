@@ -50,6 +50,8 @@ episode = Table(
         comment="Features of the answer: (k,) float32; the first of ranked were shown.",
     ),
     Column("trace_id", Text, comment="The caller's id of the trace or message that the query belongs to."),
+    Column("reranker", Text, comment="Fingerprint of the belief in a reranker that was asked; null: none was."),
+    Column("reranked", LargeBinary, comment="Of the candidates: (n, 2) float32, own score and log odds."),
     space(),
     now("created_at"),
     Column(

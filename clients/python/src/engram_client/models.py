@@ -351,9 +351,13 @@ class EncoderOut(Struct):
     The encoder of a collection's vectors.
     """
 
+    dimension: int
+    """
+    Length of each vector.
+    """
     fingerprint: str
     """
-    SHA-256 of its weights: vectors are comparable only if these are equal.
+    SHA-256 of its weights, or of what a server makes of probes: vectors are comparable only if these are equal.
     """
     model: str
 
@@ -1936,6 +1940,7 @@ class WarningOut(Struct):
     """
     type: Literal[
         "sufficiency-not-judged",
+        "not-reranked",
         "time-by-rules",
         "not-answered",
         "not-restated",
