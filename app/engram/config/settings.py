@@ -227,7 +227,7 @@ class Settings(RetrievalSettings, OperationSettings):
         default=None,
         description=(
             "A second encoder of this machine ('all-MiniLM-L6-v2' or a model folder) that the process runs beside, "
-            "for collections that are of it: while `engram collection reembed` moves collections from one to the other."
+            "for collections that are of it: while `engram collection reembed` moves collections to the other."
         ),
     )
     embedding_models: Path | None = Field(
