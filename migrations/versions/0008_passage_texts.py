@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "2026.8"
-down_revision = "2026.6"
+down_revision = "2026.7"
 branch_labels = None
 depends_on = None
 
