@@ -171,6 +171,20 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     assert receipt["status"] == "applied"
 
 
+def test_an_answer_is_rated(cli: Cli, curie: str) -> None:
+    answer = json.loads(cli("query", QUESTION, "-c", curie, "--json").stdout)
+    up = cli("thumb", answer["query_id"], "-c", curie, "--cited", "curie")
+    applied, *changes = up.stdout.splitlines()
+    assert re.fullmatch(r"feedback \d+: applied", applied), up.stderr
+    assert changes[:3] == ["     supported: none", "     rejected: none", "     stand for passages that helped:"]
+    assert re.match(r"     \[\d+\] Marie Curie", changes[3])
+    down = json.loads(cli("thumb", answer["query_id"], "down", "-c", curie, "--reason", "missing", "--json").stdout)
+    assert (down["status"], down["changes"]) == ("applied", [])
+    assert "applied" in cli("thumb", answer["query_id"], "none", "-c", curie).stdout
+    assert "up, down or none" in cli.fails("thumb", answer["query_id"], "sideways", "-c", curie)
+    assert "thumb down" in cli.fails("thumb", answer["query_id"], "up", "-c", curie, "--reason", "missing")
+
+
 def test_a_question_is_widened(cli: Cli, curie: str) -> None:
     widened = cli("expand", QUESTION, "-c", curie)
     assert widened.returncode == 0, widened.stderr
@@ -264,7 +278,7 @@ def test_refusals_of_the_service_are_one_line(cli: Cli, curie: str) -> None:
     assert "Invalid request" in cli.fails("query", QUESTION, "-c", "no name")
     assert "Invalid request" in cli.fails("query", QUESTION, "-c", curie, "--memory", "perhaps")
     assert "no query" in cli.fails("feedback", unknown, "-c", curie, "--none-helped")
-    assert "say what helped" in cli.fails("feedback", unknown, "-c", curie)
+    assert "say what helped" in cli.fails("feedback", unknown, "-c", curie, "--complete")
     assert "query_id" in cli.fails("feedback", "not-an-id", "-c", curie)
     assert "cannot be sent" in cli.fails("query", b"\xff", "-c", curie)
     assert "cannot be sent" in cli.fails("feedback", unknown, "-c", curie, "--key", "schlüssel")

@@ -12,6 +12,7 @@ def test_a_verdict_is_learned_over_http(http: TestClient, curie: str) -> None:
         "collection": curie,
         "query_id": first["query_id"],
         "supporting": [{"passage_id": "vistula", "text": "The Vistula flows into the Baltic Sea."}],
+        "complete": True,
         "wait": True,
     }
     receipt = http.post("/feedback", json=verdict, headers={"idempotency-key": f"smoke-{curie}"})

@@ -13,7 +13,6 @@ import httpx
 import pytest
 
 from engram import sample
-from engram.api.learning.schemas import FeedbackIn
 from engram.context.errors import NotFoundError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
@@ -87,7 +86,6 @@ def run(program: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif("rating" not in FeedbackIn.model_fields, reason="this version takes no ratings")
 @pytest.mark.usefixtures("working")
 def test_the_chat_page_of_the_tutorial(live: LiveServer, application: Application, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "tutorial-frontend.md").read_text(encoding="utf-8")

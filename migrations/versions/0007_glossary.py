@@ -8,7 +8,8 @@ branch_labels = None
 depends_on = None
 
 TABLES = (("act", "audit_log"), ("spent", "quota_usage"), ("spare_vector", "staged_embedding"))
-WITH_SUFFICIENCY = ("judged_query", "episode", "session", "session_round")
+WITH_SUFFICIENCY = ("session", "session_round")
+WITH_ANSWER_FEATURES = ("judged_query", "episode")
 
 
 def upgrade() -> None:
@@ -17,6 +18,8 @@ def upgrade() -> None:
     op.execute("ALTER TABLE audit_log RENAME said TO body")
     op.execute("COMMENT ON TABLE quota_usage IS 'Use of quotas per day.'")
     _rename_sufficiency("enough", "sufficiency")
+    for table in WITH_ANSWER_FEATURES:
+        op.execute(f"ALTER TABLE {table} RENAME enough TO answer_features")
     op.execute("COMMENT ON TABLE ranking_audit IS 'Changes of the ranking weights and of sufficiency, by event.'")
 
 
@@ -24,6 +27,8 @@ def downgrade() -> None:
     op.execute(
         "COMMENT ON TABLE ranking_audit IS 'What each event added to the weights of ranking and of what is enough.'"
     )
+    for table in WITH_ANSWER_FEATURES:
+        op.execute(f"ALTER TABLE {table} RENAME answer_features TO enough")
     _rename_sufficiency("sufficiency", "enough")
     op.execute("COMMENT ON TABLE quota_usage IS 'What quotas were spent of a day.'")
     op.execute("ALTER TABLE audit_log RENAME body TO said")

@@ -42,6 +42,7 @@ ABSENT = {
     "{feedback_id}": "1",
     "{sentence_id}": "1",
     "{judge}": "nobody",
+    "{source}": "langfuse",
     "{key_id}": str(MAX_ID),
     "{fact_id}": "999999999",
     "{event_id}": "999999999",
@@ -77,6 +78,19 @@ BODIES: dict[str, Any] = {
     "/collections/{name}/replay": {"until": "2020-01-01T00:00:00Z"},
     "/collections/{name}/rollback": {"generation": 0},
     "/collections/{name}/judges/{judge}": {"daily_share": 0.5},
+    "/collections/{name}/pulls/{source}": {
+        "scores": [
+            {
+                "score_id": "a",
+                "judge": "nobody",
+                "rating": "up",
+                "digest": "0" * 64,
+                "revision": 1,
+                "scored_at": "2026-05-01T12:00:00Z",
+                "queries": [],
+            }
+        ]
+    },
     "/access/keys": {"name": "nobody", "scopes": {"no-such-collection": ["read"]}},
     "/access/keys/{key_id}/rotate": {},
     "/facts": {"source": "a", "facts": [{"subject": "Curie", "predicate": "spouse", "object": "Pierre"}]},
@@ -90,6 +104,8 @@ BODIES: dict[str, Any] = {
     "/predicates": {"predicate": "spouse", "functional": True},
     "/predicates/count": {},
 }
+PARAMETERS: dict[str, Arguments] = {"/queries": {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}}
+"""Path of a request without a body -> parameters that it needs besides the collection."""
 EMBEDDING: dict[str, Arguments] = {
     "/query": {},
     "/query/compare": {},
@@ -127,7 +143,7 @@ def url(path: str) -> str:
 def well_formed(method: str, path: str, collection: str = "no-such-collection") -> Arguments:
     """A request that is right in itself."""
     if method not in WITH_BODIES or path not in BODIES:
-        return {"params": {"collection": collection}}
+        return {"params": {"collection": collection} | PARAMETERS.get(path, {})}
     if path == "/documents":
         where = {"collection": collection, "name": "curie.json"}
         return {"content": json.dumps(BODIES[path]).encode(), "params": where, "headers": KEY | BINARY}

@@ -29,7 +29,7 @@ def ask(http: TestClient, name: str, text: str = QUESTION, **more: Any) -> dict[
 def judge(http: TestClient, name: str, query_id: str, supporting: list[int], who: str) -> int:
     """The verdict's id."""
     body = {"collection": name, "query_id": query_id, "judge": who, "wait": True}
-    body |= {"supporting": [{"sentence_id": sentence} for sentence in supporting]}
+    body |= {"supporting": [{"sentence_id": sentence} for sentence in supporting], "complete": True}
     receipt = http.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())})
     assert receipt.status_code == 200, receipt.text
     event: int = receipt.json()["feedback_id"]

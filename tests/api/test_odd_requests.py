@@ -60,6 +60,7 @@ def parameters(method: str, path: str) -> list[dict[str, Any]]:
 
 
 NAMED = {"/collections", "/v1/vector_stores", "/collections/{name}/judges", "/collections/{name}/passages"}
+NAMED |= {"/collections/{name}/pulls/{source}"}
 ODD_IDS = ["%00", "%FF", "%ED%A0%80", "%F0%9F%98%80", "x" * 600, "9" * 30, "9" * 5_000, "0", "-1", "1e400", "NaN"]
 ODD_IDS += ["%20", "%0A", "%zz", "..%2F..%2Fetc", "{}", "null", "%25", "7e3ed2c9-0480-41e6-a"]
 

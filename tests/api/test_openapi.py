@@ -160,7 +160,7 @@ def test_examples_can_be_tried_on_the_sample_corpus() -> None:
         topic = example.get("filter", {"topic": "space"})["topic"]
         assert topic in {row["metadata"]["topic"] for row in passages.values()}
     for example in schemas["FeedbackIn"]["examples"]:
-        for named in example["supporting"]:
+        for named in example.get("supporting", ()):
             assert isinstance(named, int) or named["text"] in passages[named["passage_id"]]["text"]
 
 

@@ -114,15 +114,26 @@ def test_verdicts_are_listed_page_by_page(judge: Any, http: TestClient, curie: s
         assert [event["feedback_id"] for event in page["feedback"]] == expected
 
 
-def test_what_names_nothing_that_helped_has_to_say_so(judge: Any, born: int, counts: Counts) -> None:
+def test_what_is_not_named_stays_unknown(judge: Any, born: int) -> None:
+    for body in ({}, {"supporting": []}, {"none_helped": False}, {"retrieval_success": False}):
+        assert judge(**body).json()["changes"] == []
+    for body in ({"supporting": [born]}, {"supporting": [born], "complete": False}, {"rejected": [born]}):
+        assert {change["sentence_id"] for change in judge(**body).json()["changes"]} == {born}
+
+
+def test_a_complete_verdict_that_names_nothing_that_helped_has_to_say_so(
+    judge: Any, born: int, counts: Counts
+) -> None:
     """It would reject all that was activated, and is more likely a slip."""
     before = counts()
-    for body in ({}, {"rejected": [born]}, {"none_helped": False}, {"retrieval_success": False}):
+    for body in ({"complete": True}, {"partial": False}, {"rejected": [born], "complete": True}):
         response = judge(**body)
         assert response.status_code == 422
         assert "none_helped" in response.json()["detail"]
     for contradiction in ({"partial": True}, {"supporting": [born]}, {"missed": [born]}):
         assert judge(none_helped=True, **contradiction).status_code == 422
+    for whole in (True, False):
+        assert judge(supporting=[born], complete=whole, partial=whole).status_code == 422
     assert counts() == before
     response = judge(none_helped=True, wait=True)
     assert response.status_code == 200

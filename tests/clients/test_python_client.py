@@ -1,6 +1,7 @@
 """The Python client against a running service, and against connections that fail."""
 
 import asyncio
+import contextlib
 import inspect
 import json
 import subprocess
@@ -9,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
+from engram.runtime.container import Application
 from engram_client import (
     AsyncEngram,
     BusyError,
@@ -26,6 +28,7 @@ from engram_client import (
     UnreachableError,
     _core,
 )
+from engram_client.requests import PulledScoreIn
 from tests.conftest import CURIE
 from tests.support.command import NOWHERE
 from tests.support.forks import ROOT
@@ -58,6 +61,9 @@ CALLED = {
     "get_job": "job",
     "get_jobs": "jobs",
     "get_judges": "judges",
+    "get_pulled_scores": "pulled_scores",
+    "get_queries": "trace",
+    "put_pulled_scores": "put_pulled_scores",
     "get_key": "passage_key",
     "get_keys": "keys",
     "get_learned": "learned",
@@ -214,9 +220,31 @@ class TestService:
 
         assert len(set(asyncio.run(story()))) == 4
 
+    @pytest.mark.usefixtures("working")
+    def test_a_trace_finds_its_queries(self, engram: Engram) -> None:
+        engram.wait(engram.ingest(CURIE))
+        found = engram.query("Where was Marie Curie born?", trace_id="message-1")
+        assert found.trace_id == "message-1"
+        assert [query.query_id for query in engram.trace("message-1")] == [found.query_id]
+
+    @pytest.mark.usefixtures("working")
+    def test_the_ledger_of_a_pull_is_kept(self, engram: Engram) -> None:
+        engram.wait(engram.ingest(CURIE))
+        score: PulledScoreIn = {
+            "score_id": "a",
+            "judge": "dify",
+            "rating": "up",
+            "digest": "0" * 64,
+            "revision": 1,
+            "scored_at": "2026-05-01T12:00:00Z",
+            "queries": [],
+        }
+        assert engram.put_pulled_scores("dify", [score]).stored == 1
+        assert [one.score_id for one in engram.pulled_scores("dify")] == ["a"]
+
     def test_what_is_refused_says_why(self, engram: Engram) -> None:
         with pytest.raises(InvalidRequestError, match="say what helped") as refused:
-            engram.feedback(uuid4())
+            engram.feedback(uuid4(), complete=True)
         assert refused.value.errors
 
     def test_a_job_that_does_not_succeed_is_an_error(self, engram: Engram) -> None:
@@ -280,6 +308,30 @@ class TestRetries:
         with Engram(transport=transport) as engram, pytest.raises(ProblemError, match="HTTP 500"):
             engram.health()
 
+    @pytest.mark.parametrize(
+        ("given", "asked_url", "authorization"),
+        [
+            ({}, "http://engram.example:9000/readyz", "Bearer engram_env"),
+            ({"url": "http://x", "key": "engram_given"}, "http://x/readyz", "Bearer engram_given"),
+            ({"key": ""}, "http://engram.example:9000/readyz", None),
+        ],
+    )
+    def test_the_environment_names_the_service_and_the_key(
+        self, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], asked_url: str, authorization: str | None
+    ) -> None:
+        monkeypatch.setenv("ENGRAM_URL", "engram.example:9000/")
+        monkeypatch.setenv("ENGRAM_ACCESS_KEY", " engram_env ")
+        asked: list[httpx.Request] = []
+        with client_of([(200, {}), (200, {})], asked, **given) as engram, contextlib.suppress(UnreachableError):
+            engram.ready()
+        assert (str(asked[0].url), asked[0].headers.get("authorization")) == (asked_url, authorization)
+
+    def test_an_empty_environment_means_this_machine_without_a_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ENGRAM_URL", "")
+        monkeypatch.setenv("ENGRAM_ACCESS_KEY", "")
+        assert _core.service_url(None) == "http://127.0.0.1:8000"
+        assert _core.access_key(None) is None
+
     def test_a_key_goes_with_every_request(self) -> None:
         asked: list[httpx.Request] = []
         with client_of([(200, {"status": "ok"})], asked, key="secret") as engram:
@@ -301,3 +353,51 @@ class TestDocument:
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path("/")
         )
         assert done.stdout == "[]\n"
+
+
+def test_thumbs_send_what_is_cited(at_once: list[float]) -> None:
+    asked: list[httpx.Request] = []
+    query = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+    receipt = {
+        "feedback_id": 1,
+        "query_id": query,
+        "collection": "notes",
+        "status": "pending",
+        "judge": "ana",
+        "received_at": "2026-05-01T00:00:00Z",
+        "applied_at": None,
+        "revoked_at": None,
+        "error": None,
+        "changes": None,
+        "keys": None,
+    }
+    engram = client_of([(503, {}, {"retry-after": "0"}), *[(202, receipt)] * 4], asked, collection="notes")
+    passage, sentence = SimpleNamespace(passage_id="titan"), SimpleNamespace(sentence_id=7)
+    engram.thumb(query, cited=[passage, sentence, "io", 8], judge="ana")
+    engram.thumb(SimpleNamespace(query_id=UUID(query), collection="other"), up=False, reason="missing")
+    engram.thumb(UUID(query), None, wait=True)
+    bodies = [json.loads(request.content) for request in asked]
+    rated = {"query_id": query, "collection": "notes", "wait": False}
+    assert bodies == [
+        *[rated | {"rating": "up", "cited": ["titan", 7, "io", 8], "judge": "ana"}] * 2,
+        rated | {"rating": "down", "reason": "missing", "collection": "other"},
+        rated | {"rating": None, "wait": True},
+    ]
+    keys = [request.headers["idempotency-key"] for request in asked]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+    with pytest.raises(TypeError, match="neither a passage nor a sentence"):
+        engram.thumb(query, cited=[SimpleNamespace()])
+
+
+def test_a_thumb_counts(engram: Engram, application: Application) -> None:
+    passages = [{"id": "titan", "text": "Titan is a moon of Saturn. It has lakes of liquid methane."}]
+    job = engram.ingest(passages)
+    application.runner.run_ready()
+    engram.wait(job)
+    found = engram.query("Which moon has lakes?")
+    up = engram.thumb(found, cited=[found.passages[0]], wait=True)
+    assert up.status == "applied"
+    assert up.changes
+    assert engram.thumb(found, None, wait=True).changes == []
+    assert engram.verdict(up.feedback_id).status == "revoked"

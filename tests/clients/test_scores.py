@@ -29,20 +29,20 @@ def test_relevance_in_the_order_of_the_answer(answered: EpisodeOut) -> None:
     assert said is not None
     assert said["supporting_passages"] == ids(answered)[:1]
     assert said["rejected"] == [sentence.sentence_id for sentence in answered.passages[1].sentences]
-    assert said["partial"] is True
+    assert said["complete"] is False
     assert said["confidence"] == pytest.approx(0.8)
     assert "retrieval_success" not in said
 
 
 def test_only_what_lacks_nothing_claims_to_be_whole(answered: EpisodeOut) -> None:
     all_three: dict[str, Any] = {"context_relevance": dict(zip(ids(answered), [1, 1, 0], strict=True))}
-    for recall, partial in ((1.0, False), (0.9, True), (None, True)):
+    for recall, complete in ((1.0, True), (0.9, False), (None, False)):
         said = scores.verdict(answered, all_three | {"context_recall": recall})
         assert said is not None
-        assert said["partial"] is partial
+        assert said["complete"] is complete
     two = scores.verdict(answered, {"context_relevance": [1, 1], "context_recall": 1.0})
     assert two is not None
-    assert two["partial"] is True, "the third was not looked at"
+    assert two["complete"] is False, "the third was not looked at"
 
 
 def test_success_is_only_said_by_who_may_vouch(answered: EpisodeOut) -> None:
@@ -53,15 +53,15 @@ def test_success_is_only_said_by_who_may_vouch(answered: EpisodeOut) -> None:
 
 
 def test_thumbs_speak_of_what_was_cited(answered: EpisodeOut) -> None:
-    best = answered.passages[0]
-    up = scores.verdict(answered, {"thumb": "up", "cited": [best.passage_id]})
-    down = scores.verdict(answered, {"thumb": "down", "cited": [best.passage_id]})
-    assert up is not None
-    assert down is not None
-    assert (up["supporting_passages"], up["rejected"]) == ([best.passage_id], [])
-    assert down["supporting_passages"] == []
-    assert down["rejected"] == [sentence.sentence_id for sentence in best.sentences]
-    assert scores.verdict(answered, {"thumb": "up"}) is None, "of what, nobody knows"
+    best = answered.passages[0].passage_id
+    up = scores.verdict(answered, {"thumb": "up", "cited": [best]})
+    down = scores.verdict(answered, {"thumb": "down", "cited": [best], "reason": "outdated"})
+    assert up == {"rating": "up", "cited": [best]}
+    assert down == {"rating": "down", "cited": [best], "reason": "outdated"}
+    assert scores.verdict(answered, {"thumb": "up", "cited": []}) == {"rating": "up"}
+    scored = scores.verdict(answered, {"thumb": "up", "context_relevance": [1]})
+    assert scored is not None
+    assert "rating" not in scored, "what the passages were scored says more"
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,9 @@ def test_thumbs_speak_of_what_was_cited(answered: EpisodeOut) -> None:
         ({"context_relevance": [1, 1, 1, 1]}, "4 scores for 3 passages"),
         ({"context_relevance": "high"}, "neither a list nor an object"),
         ({"thumb": "sideways"}, "neither up nor down"),
+        ({"thumb": "up", "cited": "titan"}, "no list of ids"),
+        ({"thumb": "up", "cited": [7]}, "no list of ids"),
+        ({"thumb": "down", "reason": 7}, "no text"),
     ],
 )
 def test_scores_that_cannot_be_read(answered: EpisodeOut, line: dict[str, Any], reason: str) -> None:

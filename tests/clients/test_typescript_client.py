@@ -35,3 +35,53 @@ def npm(folder: Path, *arguments: str, **env: str) -> None:
 def test_it_is_what_the_document_says_and_works(built: Path, service: str) -> None:
     npm(built, "run", "check")
     npm(built, "test", ENGRAM_URL=service)
+
+
+IMPORTED = 'import { Engram } from "engram-client"; console.log(new Engram({ collection: "notes" }).collection)'
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """The client's folder as a clone has it: nothing installed, nothing built."""
+    folder = tmp_path / "clients" / "typescript"
+    shutil.copytree(CLIENT, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Somebody's own project."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "package.json").write_text('{"name": "project", "type": "module"}')
+    return folder
+
+
+def imported(project: Path) -> str:
+    done = subprocess.run(
+        ["node", "--input-type=module", "--eval", IMPORTED],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.strip()
+
+
+@pytest.mark.timeout(300)
+def test_it_is_installed_from_the_folder_of_the_repository(repository: Path, project: Path) -> None:
+    npm(project, "install", "--no-audit", "--no-fund", str(repository))
+    assert imported(project) == "notes"
+
+
+@pytest.mark.timeout(300)
+def test_it_is_installed_from_its_packed_tarball(repository: Path, project: Path) -> None:
+    npm(repository, "pack", "--pack-destination", str(project))
+    (tarball,) = project.glob("engram-client-*.tgz")
+    npm(project, "install", "--no-audit", "--no-fund", str(tarball))
+    assert imported(project) == "notes"
+    installed = project / "node_modules" / "engram-client"
+    assert (installed / "dist" / "index.d.ts").exists()
+    assert not installed.is_symlink()
+    assert not (installed / "src").exists()

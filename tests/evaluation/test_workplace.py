@@ -1,4 +1,4 @@
-"""200 sentences of workplace text: what counts as right, wrong and missing."""
+"""502 sentences of workplace text: what counts as right, wrong and missing."""
 
 from dataclasses import replace
 
@@ -19,17 +19,17 @@ def triple(subject: str, predicate: str, thing: str, start: int | None = None, e
     return Triple(subject, predicate, thing, 0, "text", start, end, 0.9)
 
 
-def test_there_are_200_sentences_50_of_each_kind() -> None:
+def test_both_halves_have_all_kinds_of_text() -> None:
     sentences = load_sentences()
 
-    assert [sum(one.half == half for one in sentences) for half in ("develop", "kept back")] == [120, 80]
+    assert [sum(one.half == half for one in sentences) for half in ("develop", "kept back")] == [422, 80]
     assert {
         kind: sum(one.kind == kind for one in sentences) for kind in ("news", "minutes", "handbook", "email")
     } == {
-        "news": 50,
-        "minutes": 50,
-        "handbook": 50,
-        "email": 50,
+        "news": 146,
+        "minutes": 119,
+        "handbook": 113,
+        "email": 124,
     }
 
 

@@ -17,7 +17,7 @@ QUESTION = "Where was Marie Curie born?"
 
 @pytest.fixture
 def retriever(service: str, curie: str) -> EngramRetriever:
-    return EngramRetriever(url=service, collection=curie, top_k=3)
+    return EngramRetriever(url=service, collection=curie, k=3)
 
 
 @pytest.fixture

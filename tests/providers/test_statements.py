@@ -215,6 +215,62 @@ def _line(fact: Triple) -> str:
             ["Nora Dahl | position held | managing director"],
         ),
         ("Nora Dahl spoke for Fjord Lines, which is based in Bergen.", ["Fjord Lines | based in | Bergen"]),
+        ("The board co-opted Nora Dahl as treasurer.", ["Nora Dahl | position held | treasurer"]),
+        ("The members re-elected Nora Dahl as treasurer.", ["Nora Dahl | position held | treasurer"]),
+        (
+            "Fjord Lines has hired Nora Dahl as head of sales.",
+            ["Nora Dahl | position held | head of sales of Fjord Lines"],
+        ),
+        ("The trustees decided not to appoint Nora Dahl as treasurer.", []),
+        ("Had Nora Dahl stayed in Bergen, she would have become rector in 2015.", []),
+        ('"Nora Dahl was born in Bergen", reads a poster.', []),
+        ("Nora Dahl was born in Bergen, said Per Holm.", []),
+        ("Nora Dahl rose from clerk to director in 2009.", ["Nora Dahl | position held | director | 2009-01-01.."]),
+        (
+            "Nora Dahl handed over the chair to Per Holm on 1 July 2021.",
+            [
+                "Per Holm | position held | chair | 2021-07-01..",
+                "Nora Dahl | position held | chair | ..2021-07-02",
+            ],
+        ),
+        ("Nora Dahl served as director until a successor was found.", []),
+        ("Fjord Lines moved from Bergen to Oslo before 1990.", []),
+        ("Fjord Lines left Bergen in 2018 to join Oslo Shipping.", []),
+        ("Fjord Lines is now located at 12 Mill Road, Oslo.", []),
+        (
+            "Fjord Lines transferred its registered office to Oslo on 1 January 2022.",
+            ["Fjord Lines | based in | Oslo | 2022-01-01.."],
+        ),
+        ("Nora Dahl passed away in Bergen.", ["Nora Dahl | place of death | Bergen"]),
+        ("Nora Dahl died in 1964 at the age of 70.", ["Nora Dahl | date of death | 1964"]),
+        (
+            "Nora Dahl holds a degree in physics from Bergen University.",
+            ["Nora Dahl | educated at | Bergen University"],
+        ),
+        (
+            "Born in Bergen in 1980, Nora Dahl lives in Oslo.",
+            [
+                "Nora Dahl | place of birth | Bergen",
+                "Nora Dahl | date of birth | 1980",
+                "Nora Dahl | based in | Oslo",
+            ],
+        ),
+        (
+            "Nora Dahl is the wife of Per Holm and the sister of Jon Dahl.",
+            ["Nora Dahl | spouse | Per Holm", "Nora Dahl | sibling | Jon Dahl"],
+        ),
+        ("Nora Dahl is a well-known engineer.", []),
+        ("Lone Dahl, formerly finance director of Fjord Lines, took charge.", []),
+        ("Lewis and Lowe have their office in Bath.", []),
+        ("The Dahl family lives in Bergen.", []),
+        (
+            "Kind regards, Nora Dahl, Head of Sales, Fjord Lines",
+            ["Nora Dahl | position held | Head of Sales of Fjord Lines"],
+        ),
+        (
+            "Questions go to Nora Dahl, head of pay at Fjord Lines.",
+            ["Nora Dahl | position held | head of pay of Fjord Lines"],
+        ),
         (
             "Per Holm thanked Nora Dahl, who stepped down as treasurer in 2016.",
             ["Nora Dahl | position held | treasurer | ..2017-01-01"],
@@ -240,6 +296,10 @@ def test_a_sentence_under_a_heading(rules: RuleLanguage, sentence: str, facts: l
         "Holm's ",
         "not ",
         "in 1950, ",
+        "Ada Berg, who met ",
+        "of Holm ",
+        "and Holm ",
+        "Ada Berg of Holm Lines ",
     ],
 )
 def test_work_grows_with_the_text(rules: RuleLanguage, piece: str) -> None:
@@ -248,3 +308,18 @@ def test_work_grows_with_the_text(rules: RuleLanguage, piece: str) -> None:
         return extract_facts("Minutes", analysed)
 
     assert growth(extract, piece, 2_000) < MOST
+
+
+@pytest.mark.parametrize(
+    ("title", "sentence"),
+    [
+        ("Reference for Nora Dahl", "Nora Dahl left Fjord Lines, where all liked her."),
+        ("Trustees, 4 February", "The trustees decided to thank Nora Dahl."),
+        ("Safety", "The safety officer met Nora Dahl."),
+        ("Data protection", "Data protection is the job of Nora Dahl."),
+        ("Congratulations", "Congratulations to Nora Dahl, who won a prize."),
+        ("Fjord Lines", "Fjord Lines replaced its old ferries with ships from Oslo."),
+    ],
+)
+def test_a_title_that_is_not_defined_is_no_topic(rules: RuleLanguage, title: str, sentence: str) -> None:
+    assert read(rules, title, sentence) == []

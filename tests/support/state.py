@@ -167,7 +167,7 @@ def episode(
     ranked: Sequence[int] | None = None,
     features: NDArray[np.float32] | None = None,
     shown: Sequence[int] = (),
-    sufficiency: NDArray[np.float32] | None = None,
+    answer_features: NDArray[np.float32] | None = None,
 ) -> EpisodeRow:
     """An episode as retrieval would have left it, with exactly these sentences activated and passages shown.
 
@@ -188,11 +188,16 @@ def episode(
         shown=list(shown),
         hops=1,
         total_ms=0.0,
-        answer={"passages": [{"score": 1.0, "sentences": []} for _ in shown]},
+        answer={
+            "sufficiency": len(question) % 10 / 10,
+            "passages": [{"score": 1.0, "sentences": []} for _ in shown],
+        },
         trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         features=features,
-        sufficiency=some_answer(len(question)) if sufficiency is None and ranked is not None else sufficiency,
+        answer_features=(
+            some_answer(len(question)) if answer_features is None and ranked is not None else answer_features
+        ),
     )
 
 

@@ -2,11 +2,13 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from engram.core.filter.logged_verdict import Expansion
+from engram.core.filter.ratings import REASONS, Rating
 from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
+from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence
 from tests.support import state
 
 Rows = list[dict[str, Any]]
@@ -33,12 +35,19 @@ GONE = range(2**40, 2**40 + 6)
 
 
 def stream(
-    application: Application, collection: str, count: int, seed: int, *, whole_passages: bool = True
+    application: Application,
+    collection: str,
+    count: int,
+    seed: int,
+    *,
+    whole_passages: bool = True,
+    ratings: bool = False,
 ) -> list[int]:
     """Events that wait, on few questions, sentences, passages and units, so that most of them overlap.
 
     Args:
         whole_passages: whether each supports a passage as a whole as well.
+        ratings: whether a third of them are thumbs.
     """
     draw = random.Random(seed)
     everything = state.all_sentences(application, collection)
@@ -53,11 +62,17 @@ def stream(
             time,
             ranked=ranked,
             features=state.some_features(len(ranked), seed=number),
+            shown=list(passages.values())[:5],
         )
         for number, (question, time) in enumerate(QUESTIONS)
     ]
     supportable = sorted(passages) if whole_passages else []
-    return [_judged(application, collection, draw, asked, everything, supportable) for _ in range(count)]
+    return [
+        _rated(application, collection, draw, asked, everything)
+        if ratings and at % 3 == 0
+        else _judged(application, collection, draw, asked, everything, supportable)
+        for at in range(count)
+    ]
 
 
 def _judged(
@@ -80,6 +95,23 @@ def _judged(
         retrieval_success=draw.choice([None, None, True, False]),
         supporting_passages=tuple(draw.sample(passages, min(1, len(passages)))),
         expansions=tuple(Expansion(method, text) for method, text in brought),
+    )
+    return receipt.event.id
+
+
+def _rated(
+    application: Application, collection: str, draw: random.Random, asked: Sequence[Any], sentences: Sequence[int]
+) -> int:
+    """A rating that replaces none: streams are compared with and without single events."""
+    rating = draw.choice([*get_args(Rating)])
+    cited = [NamedSentence(draw.choice(sentences))] if rating != "withdrawn" and draw.random() < 0.5 else []
+    reason = draw.choice([None, *REASONS]) if rating == "down" else None
+    receipt = state.judge(
+        application,
+        collection,
+        draw.choice(asked),
+        judge=draw.choice(JUDGES),
+        rating=IncomingRating(rating, cited, reason),
     )
     return receipt.event.id
 

@@ -41,6 +41,7 @@ ORDINARY = frozenset(
         "post_round",
         "post_session",
         "post_vector_store_search",
+        "put_pulled_scores",
     }
 )
 """Routes that change something, or look as if, and are no administrator's."""

@@ -19,6 +19,7 @@ from engram.api.work_threads import WorkThreads
 from engram.context import deadline
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ANYWHERE
+from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
 from engram.services.auth.quotas import Taken
 from engram.services.auth.scope import LOCAL, AccessService, ById, CollectionOpening, Principal, Scope
@@ -63,6 +64,15 @@ def _checked(key: str) -> str:
     if not key or not all("!" <= character <= "~" for character in key):
         raise MalformedRequestError("The Idempotency-Key header must be printable ASCII without spaces.")
     return key
+
+
+async def _trace_id(
+    traceparent: Annotated[
+        str | None,
+        Header(description="W3C Trace Context; its trace id is stored where the body has no `trace_id`."),
+    ] = None,
+) -> str | None:
+    return trace_id(traceparent)
 
 
 async def _answering(request: Request) -> WorkThreads:
@@ -288,6 +298,7 @@ SessionAt = Annotated[ResourceAccess[UUID], Depends(_session_at)]
 VerdictAt = Annotated[ResourceAccess[int], Depends(_verdict_at)]
 QueryScope = Annotated[Scope, Depends(_in_query)]
 PathScope = Annotated[Scope, Depends(_in_path)]
+ParentTrace = Annotated[str | None, Depends(_trace_id)]
 RequiredKey = Annotated[str, Depends(_required_key)]
 OptionalKey = Annotated[str | None, Depends(_optional_key)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

@@ -45,6 +45,8 @@ ENTITY = ("get_entity", "post_merge", "post_split")
 
 FLOWS = (
     Flow(("post_query", "get_query"), {"query_id": "/query_id", **SAID}, ASKED),
+    Flow(("post_query", "get_query"), {"trace_id": "/trace_id", **SAID}, ("get_queries",)),
+    Flow(("get_queries",), {"query_id": "/queries/0/query_id", **SAID}, ASKED),
     Flow(("post_query", "get_query", "post_compare"), {"passage_id": "/passages/0/passage_id", **SAID}, PASSAGE),
     Flow(
         ("post_query", "get_query"),
@@ -79,6 +81,11 @@ FLOWS = (
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
     Flow(("get_passage",), {"sentence_id": "/sentences/0/sentence_id", **IN_QUERY}, ("get_sentence_memory",)),
     Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
+    Flow(
+        ("get_pulled_scores", "put_pulled_scores"),
+        {"source": "/source", **SAID},
+        ("get_pulled_scores", "put_pulled_scores"),
+    ),
     Flow(("get_generations",), {"generation": "/generations/0/number", **SAID}, ("post_rollback",)),
     Flow(("post_session", "get_session", "post_round"), {"session_id": "/session_id", **SAID}, SESSION),
     Flow(

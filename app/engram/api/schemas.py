@@ -128,6 +128,8 @@ JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(s
 JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTERN), AfterValidator(normalised)]
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
+TraceId = Annotated[str, Field(min_length=1, max_length=200, pattern="^[!-~]+$")]
+"""The caller's id of a trace or a message: printable ASCII without spaces."""
 Whole = BeforeValidator(whole)
 Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]
 RowId = Annotated[

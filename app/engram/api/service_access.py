@@ -25,6 +25,7 @@ from engram.services.facts.text_facts import TextService
 from engram.services.jobs.job_service import JobsService
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_settings import JudgesService
+from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
 from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.health_checks import HealthService
@@ -36,6 +37,7 @@ from engram.services.passage_keys.key_view import KeyViewService
 from engram.services.passage_keys.rekey import RekeyService
 from engram.services.retrieval.query_expansion import ExpandService
 from engram.services.revocation.past_state import PastService
+from engram.services.revocation.rating_service import RatingService
 from engram.services.revocation.revocation_service import RevokeService
 from engram.services.serving.arm_comparison import CompareService
 from engram.services.serving.experiment_arms import ServingService
@@ -99,7 +101,11 @@ class ApiServices(Protocol):
     @property
     def judges(self) -> JudgesService: ...
     @property
+    def pulls(self) -> PullLedger: ...
+    @property
     def revoke(self) -> RevokeService: ...
+    @property
+    def ratings(self) -> RatingService: ...
     @property
     def evolve(self) -> EvolveService: ...
     @property

@@ -94,7 +94,8 @@ def say_changes(client: Client, receipt: Mapping[str, Any]) -> None:
     verdict = client.send("GET", f"/feedback/{receipt['feedback_id']}", params=where)["verdict"]
     answer = client.send("GET", f"/queries/{receipt['query_id']}", params=where)
     texts = dict(_texts(answer))
-    for sentence in verdict["missed"]:  # which the answer does not hold
+    likely = [one["sentence_id"] for one in verdict["likely"]]
+    for sentence in (*verdict["missed"], *likely, *verdict["rejects"]):  # the answer may not hold them
         if sentence not in texts:
             texts[sentence] = client.send("GET", f"/sentences/{sentence}/memory", params=where | {"limit": 1})[
                 "text"
@@ -103,8 +104,11 @@ def say_changes(client: Client, receipt: Mapping[str, Any]) -> None:
     for change in receipt["changes"] or ():
         changes.setdefault(change["sentence_id"], []).append(change)
     missed = set(verdict["missed"])
-    for said, sentences in (("supported", verdict["supports"]), ("rejected", verdict["rejects"])):
-        say(f"     {said}:{'' if sentences else ' none'}")
+    groups = {"supported": verdict["supports"], "rejected": verdict["rejects"]}
+    if likely:
+        groups["stand for passages that helped"] = likely
+    for effect, sentences in groups.items():
+        say(f"     {effect}:{'' if sentences else ' none'}")
         for sentence in sentences:
             remark = " (retrieval missed it)" if sentence in missed else ""
             say(f"     [{sentence}]{remark} {short(texts.get(sentence, ''), TEXT)}".rstrip())

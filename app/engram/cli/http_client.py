@@ -115,7 +115,7 @@ class Client:
             raise ClientError(f"This cannot be sent as text: {error.object[error.start : error.end]!r}.") from error
         if response.is_error:
             raise (AwayError if response.status_code == HTTPStatus.SERVICE_UNAVAILABLE else ClientError)(
-                _problem(response)
+                _problem(response), status_code=response.status_code
             )
         if response.status_code == HTTPStatus.NO_CONTENT:
             return None

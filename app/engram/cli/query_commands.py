@@ -277,11 +277,12 @@ def feedback(
             help="A file of expansions that passage keys learn from, as `engram expand --json` prints them."
         ),
     ] = None,
-    partial: Annotated[
+    complete: Annotated[
         bool,
         typer.Option(
-            "--partial",
-            help="Judge only what is named; without it, activated sentences not named count as rejected.",
+            "--complete/--partial",
+            help="Say that all evidence is named: activated sentences that are not named count as rejected. By "
+            "default they stay unknown.",
         ),
     ] = False,
     none_helped: Annotated[
@@ -302,7 +303,7 @@ def feedback(
         "missed": missed or [],
         "supporting_passages": passages or [],
         "expansions": [] if expansions is None else _expansions(expansions),
-        "partial": partial,
+        "complete": complete,
         "none_helped": none_helped,
         "judge": judge_of(judge_name),
         "wait": True,
@@ -315,6 +316,48 @@ def feedback(
             say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
             say_changes(client, receipt)
             _say_keys(receipt["keys"])
+    if receipt["status"] == "parked":
+        raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
+
+
+@cli.command(rich_help_panel=ASK)
+def thumb(
+    query_id: Annotated[str, typer.Argument(help="The query_id of an answer.")],
+    rating: Annotated[str, typer.Argument(help="up or down; none: take the rating back.")] = "up",
+    cited: Annotated[
+        list[str] | None, typer.Option("--cited", help="Your id of a passage that the answer used; repeatable.")
+    ] = None,
+    reason: Annotated[
+        str | None,
+        typer.Option(help="Of a thumb down: wrong_answer, missing, irrelevant or outdated, or any text."),
+    ] = None,
+    judge_name: JudgeOption = None,
+    key: Annotated[str | None, typer.Option(help="Idempotency-Key; a new one by default.")] = None,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rate an answer, and show what that changed. A rating replaces the judge's earlier one."""
+    if rating not in {"up", "down", "none"}:
+        raise ClientError(f"A rating is up, down or none, not {rating!r}.")
+    body: dict[str, Any] = {
+        "query_id": query_id,
+        "collection": collection,
+        "rating": None if rating == "none" else rating,
+        "judge": judge_of(judge_name),
+        "wait": True,
+    }
+    if cited:
+        body["cited"] = cited
+    if reason is not None:
+        body["reason"] = reason
+    with client_of(url) as client:
+        receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
+        if as_json:
+            say_json(receipt)
+        else:
+            say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
+            say_changes(client, receipt)
     if receipt["status"] == "parked":
         raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
 

@@ -25,7 +25,7 @@ from engram.api.explanations import routes as explanations_routes
 from engram.api.facts import graph_routes
 from engram.api.facts import routes as facts_routes
 from engram.api.jobs import routes as jobs_routes
-from engram.api.learning import judge_routes
+from engram.api.learning import judge_routes, pull_routes
 from engram.api.learning import routes as learning_routes
 from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
 from engram.api.openapi_links import link
@@ -54,6 +54,7 @@ ROUTERS = tuple(
         expansion_routes,
         learning_routes,
         judge_routes,
+        pull_routes,
         corpus_routes,
         document_routes,
         jobs_routes,

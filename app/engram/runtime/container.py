@@ -50,6 +50,7 @@ from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.llm_judge import JudgeService
+from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearnService
 from engram.services.maintenance.audit_recording import AuditLog
@@ -70,6 +71,7 @@ from engram.services.retrieval.query_plan import QueryPlanner
 from engram.services.retrieval.retrieval_service import RetrieveService
 from engram.services.revocation.learning_reset import ForgetService
 from engram.services.revocation.past_state import PastService
+from engram.services.revocation.rating_service import RatingService
 from engram.services.revocation.restored_verdicts import Restore
 from engram.services.revocation.revocation_service import RevokeService, replay_memories
 from engram.services.revocation.verification import VerifyService
@@ -438,6 +440,11 @@ class Application:
         return JudgesService(self.database, self.noise)
 
     @cached_property
+    def pulls(self) -> PullLedger:
+        """The ledger of pulls: scores of other products that were sent."""
+        return PullLedger(self.database)
+
+    @cached_property
     def judge(self) -> JudgeService:
         """LLM judge of episodes."""
         settings = self.settings
@@ -469,6 +476,11 @@ class Application:
     def revoke(self) -> RevokeService:
         """Revocation of verdicts."""
         return RevokeService(self.database, self.attribution, self.evolve)
+
+    @cached_property
+    def ratings(self) -> RatingService:
+        """Intake of ratings."""
+        return RatingService(self.feedback, self.revoke)
 
     @cached_property
     def verify(self) -> VerifyService:

@@ -22,7 +22,13 @@ def tour(base_url: str) -> str:
     supporting = [{"passage_id": passage, "text": text} for passage, text in chosen.supporting]
     body = {"collection": COLLECTION, "query": chosen.text}
     asked_without_memory = body | {"arm": {"memory": "off"}}
-    verdict = {"collection": COLLECTION, "query_id": "QUERY_ID", "supporting": supporting, "wait": True}
+    verdict = {
+        "collection": COLLECTION,
+        "query_id": "QUERY_ID",
+        "supporting": supporting,
+        "complete": True,
+        "wait": True,
+    }
     evidence = " and ".join(dict.fromkeys(passage for passage, _ in chosen.supporting))
     judged = _quoted(verdict).replace("QUERY_ID", "'$ID'")
     judge = (
@@ -37,7 +43,7 @@ Engram is answering at {base_url} (its API is described at {base_url}/docs). Pas
 
 {_ask(base_url, asked_without_memory)}
 
-2. Judge: name the sentences that answer the question, also those that retrieval missed.
+2. Judge: name all sentences that answer the question, also those that retrieval missed.
 
 {judge}
 

@@ -18,6 +18,16 @@ export type AnswerOptions = Options<Schemas["AnswerIn"], "query">;
 export type SessionOptions = Options<Schemas["SessionIn"], "question" | "wait"> & { idempotencyKey?: string };
 export type RoundOptions = Omit<Schemas["RoundIn"], "wait">;
 export type Verdict = Options<Schemas["FeedbackIn"], "query_id" | "session_id"> & { idempotencyKey?: string };
+/** An answer that can be rated, or the id of its query. */
+export type Judged = string | { query_id: string; collection?: string };
+/** A passage or a sentence of an answer, or the id of one: a passage's is a text, a sentence's a number. */
+export type Cited = string | number | { passage_id: string } | { sentence_id: number };
+/** `reason`: of a thumb down `wrong_answer`, `missing`, `irrelevant` or `outdated`, or any text. */
+export type ThumbOptions = Pick<Schemas["FeedbackIn"], "collection" | "reason" | "judge" | "wait"> & {
+  up?: boolean | null;
+  cited?: readonly Cited[];
+  idempotencyKey?: string;
+};
 export type Passage = Schemas["PassageIn"];
 
 export interface ListOptions {
@@ -27,11 +37,11 @@ export interface ListOptions {
 }
 
 export interface EngramOptions {
-  /** Where the service is; `http://127.0.0.1:8000` by default. */
+  /** Where the service is; by default `ENGRAM_URL` of the environment, else `http://127.0.0.1:8000`. */
   url?: string;
   /** The collection that is meant where a call names no other; `default` by default. */
   collection?: string;
-  /** An access key, where the service asks for one. */
+  /** An access key; by default `ENGRAM_ACCESS_KEY` of the environment. Give "" to send none. */
   key?: string;
   /** Further tries of what may succeed then: no connection, 429, 502, 503, 504. Three by default. */
   retries?: number;
@@ -66,9 +76,10 @@ export class Engram {
 
   constructor(options: EngramOptions = {}) {
     this.collection = options.collection ?? "default";
+    const key = options.key ?? variable("ENGRAM_ACCESS_KEY");
     this.api = createClient<paths>({
-      baseUrl: options.url ?? "http://127.0.0.1:8000",
-      headers: options.key === undefined ? {} : { authorization: `Bearer ${options.key}` },
+      baseUrl: address(options.url ?? variable("ENGRAM_URL") ?? "http://127.0.0.1:8000"),
+      headers: key ? { authorization: `Bearer ${key}` } : {},
       fetch: retrying(options.fetch ?? fetch, options.retries ?? 3, options.timeout ?? 60_000),
     });
   }
@@ -77,6 +88,12 @@ export class Engram {
   query(question: string, options: QueryOptions = {}): Promise<Schemas["QueryOut"]> {
     const body = { collection: this.collection, ...options, query: question };
     return read(this.api.POST("/query", { body }));
+  }
+
+  /** The queries that were asked with this `trace_id`, oldest first. */
+  async queriesOfTrace(traceId: string, collection = this.collection): Promise<Schemas["TracedQueryOut"][]> {
+    const params = { query: { collection, trace_id: traceId } };
+    return (await read<Schemas["TracedQueriesOut"]>(this.api.GET("/queries", { params }))).queries;
   }
 
   /** An answer in words, with the sentences it cites. */
@@ -88,6 +105,25 @@ export class Engram {
   /** Say what of an answer helped. A try whose answer was lost is not counted twice. */
   feedback(queryId: string, { idempotencyKey, ...verdict }: Verdict): Promise<Schemas["FeedbackOut"]> {
     const body = { collection: this.collection, ...verdict, query_id: queryId };
+    return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
+  }
+
+  /**
+   * Rate an answer; `up: null` takes the rating back. A rating replaces the judge's earlier one of the same answer.
+   * `cited`: passages and sentences that the answer used, as answers give them, or their ids.
+   */
+  thumb(
+    answer: Judged,
+    { up = true, cited = [], idempotencyKey, ...options }: ThumbOptions = {},
+  ): Promise<Schemas["FeedbackOut"]> {
+    const judged = typeof answer === "string" ? { query_id: answer } : answer;
+    const body: Schemas["FeedbackIn"] = {
+      collection: judged.collection ?? this.collection,
+      ...options,
+      query_id: judged.query_id,
+      rating: up === null ? null : up ? "up" : "down",
+    };
+    if (cited.length > 0) body.cited = cited.map(citation);
     return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
   }
 
@@ -211,6 +247,22 @@ export class Engram {
   async deleteCollection(name: string): Promise<void> {
     await read(this.api.DELETE("/collections/{name}", { params: { path: { name } } }));
   }
+}
+
+function citation(cited: Cited): string | number {
+  if (typeof cited !== "object") return cited;
+  return "sentence_id" in cited ? cited.sentence_id : cited.passage_id;
+}
+
+/** A variable of the environment; undefined if it is empty, and in browsers, which have none. */
+function variable(name: string): string | undefined {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+  return process?.env?.[name]?.trim() || undefined;
+}
+
+/** The address with `http://`, which may be left out. A path of its own, as behind a proxy, stays. */
+function address(url: string): string {
+  return /^([a-z][a-z0-9+.-]*:\/\/|\/)/i.test(url) ? url : `http://${url}`;
 }
 
 function once(key?: string): { "idempotency-key": string } {

@@ -444,6 +444,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/pulls/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List pulled scores
+         * @description Scores that your pull of this name sent as ratings, and those that it revoked.
+         *
+         *     Scope: `judge`.
+         */
+        get: operations["get_pulled_scores"];
+        /**
+         * Store pulled scores
+         * @description Note what was sent of each score, so that the next pull sends only what changed. Learns nothing itself.
+         *
+         *     Scope: `judge`.
+         */
+        put: operations["put_pulled_scores"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/reembed": {
         parameters: {
             query?: never;
@@ -872,7 +900,8 @@ export interface paths {
          * Judge an answered query
          * @description Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`.
          *
-         *     A verdict on a session is stored once for each query of its rounds that it has to do with.
+         *     A verdict on a session is stored once for each query of its rounds that it has to do with. A rating replaces the
+         *     judge's earlier one of the same answer.
          *
          *     Scope: `judge`.
          */
@@ -1144,7 +1173,7 @@ export interface paths {
         };
         /**
          * List predicates
-         * @description Which predicates are functional, by declaration or by counts; of others nothing is known yet.
+         * @description List the functional predicates, by declaration or by counts; others are not known yet.
          *
          *     Scope: `read`.
          */
@@ -1179,6 +1208,28 @@ export interface paths {
          *     Scope: `moderate`.
          */
         post: operations["post_count"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/queries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the queries of a trace
+         * @description The first thousand queries of the trace that you may see; none if no query has this trace id.
+         *
+         *     Scope: `query`.
+         */
+        get: operations["get_queries"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1914,6 +1965,11 @@ export interface components {
              */
             top_k?: number;
             /**
+             * Trace Id
+             * @description Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+             */
+            trace_id?: string | null;
+            /**
              * Unit
              * @description Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
              */
@@ -2252,6 +2308,11 @@ export interface components {
             sufficiency: number | null;
             /** Sufficient */
             sufficient: boolean;
+            /**
+             * Trace Id
+             * @description By which scores find the query.
+             */
+            trace_id?: string | null;
             /** Warnings */
             warnings: components["schemas"]["WarningOut"][];
         };
@@ -2281,6 +2342,11 @@ export interface components {
              * @default false
              */
             stream?: boolean;
+            /**
+             * Trace Id
+             * @description As of a query. Absent: the header `X-OpenWebUI-Message-Id`, else the trace id of `traceparent`.
+             */
+            trace_id?: string | null;
         };
         /**
          * ChatMessage
@@ -2344,6 +2410,22 @@ export interface components {
             sentence_id: number;
             /** Text */
             text: string;
+        };
+        /**
+         * CitedPassage
+         * @description A passage as a whole, by your id.
+         */
+        CitedPassage: {
+            /** Passage Id */
+            passage_id: string | number;
+        };
+        /**
+         * CitedSentence
+         * @description A sentence by its id, as answers give it.
+         */
+        CitedSentence: {
+            /** Sentence Id */
+            sentence_id: number | string;
         };
         /**
          * CollectionOut
@@ -2754,7 +2836,7 @@ export interface components {
         };
         /**
          * CountIn
-         * @description Whose predicates are to be counted.
+         * @description Collection and graph whose predicates are counted.
          * @example {}
          */
         CountIn: {
@@ -3067,6 +3149,11 @@ export interface components {
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
+             * Trace Id
+             * @description The trace that the query belongs to, as its caller named it.
+             */
+            trace_id?: string | null;
+            /**
              * Warnings
              * @description What the LLM endpoint failed, and was done without it. Not kept.
              */
@@ -3375,7 +3462,7 @@ export interface components {
         };
         /**
          * FactChangeOut
-         * @description What is believed of a fact before and after.
+         * @description Belief of a fact before and after.
          */
         FactChangeOut: {
             /** After */
@@ -3387,7 +3474,7 @@ export interface components {
         };
         /**
          * FactCitationOut
-         * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
+         * @description Source of a fact: a sentence of a passage, or a stated sentence.
          */
         FactCitationOut: {
             /**
@@ -3574,7 +3661,7 @@ export interface components {
         };
         /**
          * FactRevokeIn
-         * @description Which verdicts on facts to revoke: those that meet all that is said, or `all`.
+         * @description Criteria of the verdicts on facts to revoke: those that meet all of them, or `all`.
          * @example {
          *       "from": "2026-05-01T00:00:00Z",
          *       "judge": "crawler",
@@ -3638,7 +3725,7 @@ export interface components {
         };
         /**
          * FactRevokeOut
-         * @description What a revocation comes to. Revoking its event has all of it count again.
+         * @description Result of a revocation. Revoking its event makes all of it count again.
          */
         FactRevokeOut: {
             /**
@@ -3677,7 +3764,7 @@ export interface components {
         };
         /**
          * FactSearchIn
-         * @description What to search for: a question, entities, or a pattern; what is left out may be anything.
+         * @description Pattern of a search: a question, entities, or parts of a fact; omitted parts match anything.
          * @example {
          *       "query": "Where was Marie Curie born?"
          *     }
@@ -3794,7 +3881,7 @@ export interface components {
         };
         /**
          * FactsIn
-         * @description What a source states: facts, or a text that facts are read from, by rules or by a language model.
+         * @description Statement of a source: facts, or a text that rules or a language model read.
          * @example {
          *       "facts": [
          *         {
@@ -3845,7 +3932,7 @@ export interface components {
         };
         /**
          * FactsOut
-         * @description What a statement or a revision came to.
+         * @description Result of a statement or a revision.
          */
         FactsOut: {
             /** Collection */
@@ -3955,20 +4042,32 @@ export interface components {
          *       "wait": true
          *     }
          * @example {
+         *       "cited": [
+         *         "titan"
+         *       ],
+         *       "judge": "ana",
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
+         *       "rating": "up"
+         *     }
+         * @example {
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
+         *       "rating": "down",
+         *       "reason": "missing"
+         *     }
+         * @example {
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+         *     }
+         * @example {
+         *       "complete": true,
          *       "missed": [
          *         23
          *       ],
-         *       "partial": true,
          *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
-         *       "rejected": [
-         *         4
-         *       ],
          *       "supporting": [
          *         17
          *       ]
          *     }
          * @example {
-         *       "partial": true,
          *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
          *       "rejected": [
          *         {
@@ -3982,16 +4081,26 @@ export interface components {
          *     }
          * @example {
          *       "none_helped": true,
-         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
-         *       "supporting": []
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
          *     }
          */
         FeedbackIn: {
+            /**
+             * Cited
+             * @description With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it is supported.
+             */
+            cited?: ((number | string) | string | components["schemas"]["CitedSentence"] | components["schemas"]["QuotedSentence"] | components["schemas"]["CitedPassage"])[];
             /**
              * Collection
              * @default default
              */
             collection?: string;
+            /**
+             * Complete
+             * @description True: the verdict names all evidence, and activated sentences that it does not name count as rejected. False: what it does not name stays unknown.
+             * @default false
+             */
+            complete?: boolean;
             /**
              * Confidence
              * @description Divides the observation noise of this verdict; has no say in what keys learn.
@@ -4025,14 +4134,14 @@ export interface components {
             missed?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * None Helped
-             * @description True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing is named that helped and the verdict is not partial.
+             * @description True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
              * @default false
              */
             none_helped?: boolean;
             /**
              * Partial
-             * @description True: only what is named is judged. False: activated sentences not named count as rejected.
-             * @default false
+             * @description The opposite of `complete`; give one of the two at most, or both alike.
+             * @default true
              */
             partial?: boolean;
             /**
@@ -4040,6 +4149,16 @@ export interface components {
              * @description The query that is judged.
              */
             query_id?: string | null;
+            /**
+             * Rating
+             * @description A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer.
+             */
+            rating?: ("up" | "down") | null;
+            /**
+             * Reason
+             * @description With a rating: why. Of a thumb down, wrong_answer, missing, irrelevant and outdated have a meaning of their own; any other text is logged only.
+             */
+            reason?: string | null;
             /**
              * Rejected
              * @description Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.
@@ -4322,7 +4441,7 @@ export interface components {
         };
         /**
          * GraphMergeOut
-         * @description What a merge came to: what it brought along that was not there.
+         * @description Result of a merge: the counts of new rows.
          */
         GraphMergeOut: {
             /** Collection */
@@ -5829,6 +5948,110 @@ export interface components {
             relevance: number;
         };
         /**
+         * PulledScoreIn
+         * @description A score of another product, as a pull last sent it.
+         */
+        PulledScoreIn: {
+            /**
+             * Digest
+             * @description SHA-256 of everything that the rating says.
+             */
+            digest: string;
+            /** Judge */
+            judge: string;
+            /**
+             * Queries
+             * @description Queries that were rated.
+             */
+            queries: string[];
+            /**
+             * Rating
+             * @description Null: the score was deleted, and its rating revoked.
+             */
+            rating: ("up" | "down") | null;
+            /**
+             * Revision
+             * @description How often it was sent.
+             */
+            revision: number;
+            /**
+             * Score Id
+             * @description The product's id of the score.
+             */
+            score_id: string;
+            /**
+             * Scored At
+             * Format: date-time
+             */
+            scored_at: string;
+        };
+        /**
+         * PulledScoreOut
+         * @description A score of another product, as a pull last sent it.
+         */
+        PulledScoreOut: {
+            /** Digest */
+            digest: string;
+            /** Judge */
+            judge: string;
+            /** Queries */
+            queries: string[];
+            /**
+             * Rating
+             * @description Null: the score was deleted, and its rating revoked.
+             */
+            rating: ("up" | "down") | null;
+            /** Revision */
+            revision: number;
+            /** Score Id */
+            score_id: string;
+            /**
+             * Scored At
+             * Format: date-time
+             */
+            scored_at: string;
+        };
+        /**
+         * PulledScoresIn
+         * @description Scores to store in place of what was stored of them.
+         * @example {
+         *       "scores": [
+         *         {
+         *           "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+         *           "judge": "langfuse",
+         *           "queries": [
+         *             "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+         *           ],
+         *           "rating": "up",
+         *           "revision": 1,
+         *           "score_id": "8f1c",
+         *           "scored_at": "2026-05-01T12:00:00Z"
+         *         }
+         *       ]
+         *     }
+         */
+        PulledScoresIn: {
+            /** Scores */
+            scores: components["schemas"]["PulledScoreIn"][];
+        };
+        /**
+         * PulledScoresOut
+         * @description Scores of a source, in order of their ids.
+         */
+        PulledScoresOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Next After
+             * @description Pass as after for the next page; null at the end.
+             */
+            next_after: string | null;
+            /** Scores */
+            scores: components["schemas"]["PulledScoreOut"][];
+            /** Source */
+            source: string;
+        };
+        /**
          * QueryExpansionOut
          * @description An expansion that a question came with.
          */
@@ -5933,6 +6156,11 @@ export interface components {
              */
             top_k?: number;
             /**
+             * Trace Id
+             * @description Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+             */
+            trace_id?: string | null;
+            /**
              * Unit
              * @description Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
              */
@@ -6021,6 +6249,11 @@ export interface components {
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
+             * Trace Id
+             * @description The trace that the query belongs to, as its caller named it.
+             */
+            trace_id?: string | null;
+            /**
              * Warnings
              * @description What the LLM endpoint failed, and was done without it. Not kept.
              */
@@ -6077,6 +6310,16 @@ export interface components {
             quotas: components["schemas"]["QuotaOut"][];
             /** Tenant */
             tenant: string;
+        };
+        /**
+         * QuotedSentence
+         * @description A sentence by your id of its passage and its text.
+         */
+        QuotedSentence: {
+            /** Passage Id */
+            passage_id: string | number;
+            /** Text */
+            text: string;
         };
         /**
          * RankedDocument
@@ -6165,7 +6408,7 @@ export interface components {
         };
         /**
          * ReadingBudgetIn
-         * @description What reading a text by the language model may cost at most; what is beyond it the rules read.
+         * @description Most that reading a text by the language model may cost; the rules read the rest.
          */
         ReadingBudgetIn: {
             /**
@@ -6507,7 +6750,7 @@ export interface components {
         };
         /**
          * ReviseIn
-         * @description What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed.
+         * @description A judge's word on facts: revisions, or an instruction in words, which needs an LLM.
          * @example {
          *       "judge": "ana",
          *       "revisions": [
@@ -6556,7 +6799,7 @@ export interface components {
         };
         /**
          * RevisionIn
-         * @description What a judge says of a fact.
+         * @description A judge's word on a fact.
          */
         RevisionIn: {
             /**
@@ -7057,6 +7300,11 @@ export interface components {
              */
             top_k?: number;
             /**
+             * Trace Id
+             * @description As of a query: stored with the session's own question, not with its sub-questions. No header is read.
+             */
+            trace_id?: string | null;
+            /**
              * Unit
              * @description As of a query: stays in one arm.
              */
@@ -7262,7 +7510,7 @@ export interface components {
         };
         /**
          * SplitIn
-         * @description Where the entity is.
+         * @description Collection of the entity.
          * @example {}
          */
         SplitIn: {
@@ -7309,6 +7557,18 @@ export interface components {
              * @description Sufficiency from which on a session stops; by default 0.9, for 'published' 0.5.
              */
             threshold?: number | null;
+        };
+        /**
+         * StoredScoresOut
+         * @description The number of scores that were stored.
+         */
+        StoredScoresOut: {
+            /** Collection */
+            collection: string;
+            /** Source */
+            source: string;
+            /** Stored */
+            stored: number;
         };
         /**
          * StoredSentenceOut
@@ -7379,9 +7639,15 @@ export interface components {
             model: number;
             /**
              * Probability
-             * @description The higher one of model and vouched.
+             * @description The highest of model, vouched and remembered.
              */
             probability: number;
+            /**
+             * Remembered
+             * @description Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is among the first five again, in [0, 1].
+             * @default 0
+             */
+            remembered?: number;
             /**
              * Vouched
              * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
@@ -7443,6 +7709,36 @@ export interface components {
             sufficiency?: components["schemas"]["SufficiencyOut"] | null;
             /** Time Constraint */
             time_constraint: string | null;
+        };
+        /**
+         * TracedQueriesOut
+         * @description The queries of a trace, oldest first.
+         */
+        TracedQueriesOut: {
+            /** Collection */
+            collection: string;
+            /** Queries */
+            queries: components["schemas"]["TracedQueryOut"][];
+            /** Trace Id */
+            trace_id: string;
+        };
+        /**
+         * TracedQueryOut
+         * @description A query of a trace.
+         */
+        TracedQueryOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Query */
+            query: string;
+            /**
+             * Query Id
+             * Format: uuid
+             */
+            query_id: string;
         };
         /**
          * UnitOut
@@ -8123,7 +8419,10 @@ export interface operations {
     post_answer: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description W3C Trace Context; its trace id is stored where the body has no `trace_id`. */
+                traceparent?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -9340,6 +9639,200 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_pulled_scores: {
+        parameters: {
+            query?: {
+                /** @description Only scores given then or later. */
+                from?: string | null;
+                /** @description Scores after this id. */
+                after?: string | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+                /** @description The name of the pull. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PulledScoresOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_pulled_scores: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                /** @description The name of the pull. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PulledScoresIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredScoresOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12907,6 +13400,85 @@ export interface operations {
             };
         };
     };
+    get_queries: {
+        parameters: {
+            query: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description As `POST /query` took it. */
+                trace_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TracedQueriesOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_query: {
         parameters: {
             query?: {
@@ -12989,7 +13561,10 @@ export interface operations {
     post_queries: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description W3C Trace Context; its trace id is stored where the body has no `trace_id`. */
+                traceparent?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -13085,7 +13660,10 @@ export interface operations {
     post_query: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description W3C Trace Context; its trace id is stored where the body has no `trace_id`. */
+                traceparent?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -14120,7 +14698,10 @@ export interface operations {
     post_chat: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description W3C Trace Context; its trace id is stored where the body has no `trace_id`. */
+                traceparent?: string | null;
+            };
             path?: never;
             cookie?: never;
         };

@@ -45,6 +45,22 @@ test("what may be gone is tried again under one key", async () => {
   });
 });
 
+test("a thumb says what the answer used", async () => {
+  const receipt = [202, { feedback_id: 7 }];
+  await scripted([receipt, receipt, receipt], async (url, asked) => {
+    const engram = new Engram({ url, collection: "notes" });
+    const query_id = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11";
+    await engram.thumb({ query_id, collection: "other" }, { cited: [{ passage_id: "titan" }, { sentence_id: 7 }, "io", 8] });
+    await engram.thumb(query_id, { up: false, reason: "missing", judge: "ana" });
+    await engram.thumb(query_id, { up: null });
+    assert.deepEqual(asked.map((one) => JSON.parse(one.body)), [
+      { collection: "other", query_id, rating: "up", cited: ["titan", 7, "io", 8] },
+      { collection: "notes", query_id, rating: "down", reason: "missing", judge: "ana" },
+      { collection: "notes", query_id, rating: null },
+    ]);
+  });
+});
+
 test("it gives up, and says what was refused", async () => {
   await scripted([[429, { title: "Busy", detail: "later" }, { "retry-after": "0" }]].concat([[429, { title: "Busy" }]]), async (url, asked) => {
     await assert.rejects(new Engram({ url, retries: 1 }).query("x"), { status: 429, title: "Busy" });
@@ -58,6 +74,25 @@ test("it gives up, and says what was refused", async () => {
       return true;
     });
     assert.equal(asked.length, 1);
+  });
+});
+
+test("the environment names the service and the key", async () => {
+  const before = { url: process.env.ENGRAM_URL, key: process.env.ENGRAM_ACCESS_KEY };
+  const answer = [200, { queries: [] }];
+  await scripted([answer, answer], async (url, asked) => {
+    try {
+      process.env.ENGRAM_URL = url.replace("http://", "");
+      process.env.ENGRAM_ACCESS_KEY = "from-the-environment";
+      assert.deepEqual(await new Engram().queriesOfTrace("message-1"), []);
+      await new Engram({ key: "" }).queriesOfTrace("message-1");
+    } finally {
+      for (const [name, value] of [["ENGRAM_URL", before.url], ["ENGRAM_ACCESS_KEY", before.key]]) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+    }
+    assert.deepEqual(asked.map((one) => one.headers.authorization), ["Bearer from-the-environment", undefined]);
   });
 });
 

@@ -123,6 +123,9 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
           <div class="stack">
             <Factors features={trace.sufficiency.features} />
             {trace.sufficiency.vouched > 0 && <p>Verdicts on nearby past questions vouch for {percent(trace.sufficiency.vouched)}.</p>}
+            {(trace.sufficiency.remembered ?? 0) > 0 && (
+              <p>What verdicts said of the evidence among the first five gives at least {percent(trace.sufficiency.remembered ?? 0)}.</p>
+            )}
             <Causes causes={(trace.sufficiency.influences ?? []).map(ofSufficiency)} cut={trace.sufficiency.influences_cut ?? false} nothing="No verdict moved this probability." />
           </div>
         </Panel>

@@ -1,4 +1,4 @@
-/** How surely the answer is enough, as an arc, a number and words. */
+/** How likely the first five passages hold all the evidence, as an arc, a number and words. */
 
 import { percent } from "./basic";
 
@@ -22,7 +22,7 @@ export function Gauge({ probability }: { probability: number | null | undefined 
   const length = Math.PI * 40;
   const reading = `${percent(probability)}: ${inWords(probability).toLowerCase()}`;
   return (
-    <div class="gauge" role="img" aria-label={`That this answer is enough, ${reading}`}>
+    <div class="gauge" role="img" aria-label={`That the first five passages hold all the evidence, ${reading}`}>
       <svg viewBox="0 0 100 56" aria-hidden="true">
         <path class="rail" d="M10 50a40 40 0 0 1 80 0" />
         <path class={`stroke-${tone}`} d="M10 50a40 40 0 0 1 80 0" stroke-dasharray={`${length * probability} ${length}`} />
@@ -33,7 +33,10 @@ export function Gauge({ probability }: { probability: number | null | undefined 
           {percent(probability)}
         </text>
       </svg>
-      <strong aria-hidden="true">{inWords(probability)}</strong>
+      <div class="stack close" aria-hidden="true">
+        <strong>{inWords(probability)}</strong>
+        <span class="quiet">How likely the first five passages hold all the evidence</span>
+      </div>
     </div>
   );
 }

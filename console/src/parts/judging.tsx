@@ -32,7 +32,7 @@ export function Judging({ asked, change }: Props) {
         supporting: supporting.map((sentence_id) => ({ sentence_id })),
         rejected: rejected.map((sentence_id) => ({ sentence_id })),
         missed: asked.missing.map(({ sentence_id }) => ({ sentence_id })),
-        partial: !asked.whole,
+        complete: asked.whole,
         wait: true,
       });
       const after = await ranked();

@@ -209,7 +209,7 @@ def _played(
         "reward": worth,
         "held": answer_marking.contains(lines, question.answers),
         "facts": float(len(memory.facts)),
-        "kept": float(memory.told(range(len(memory.facts)), budget=10**9).tokens),
+        "kept": float(memory.as_text(range(len(memory.facts)), budget=10**9).tokens),
         "told": float(sum(count_tokens(f"{one.title}\n{one.text}") for one in documents)),
         "read": float(sum(count_tokens(seen) for seen, _, _, _ in turns)),
     }

@@ -31,6 +31,7 @@ from engram_evaluation.run_report import Indexing, RunReport
 from engram_evaluation.session_protocol import sessions
 from engram_evaluation.stream_protocol import stream
 from engram_evaluation.sweep_protocol import sweep
+from engram_evaluation.thumbs_protocol import thumbs
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
 
@@ -180,6 +181,7 @@ def _run(run: Run) -> list[Phase]:
         "cold": cold,
         "stream": stream,
         "clicks": clicks,
+        "thumbs": thumbs,
         "adapt": adapt,
         "expand": expand,
         "human": human,

@@ -163,13 +163,23 @@ class Harness:
         self.services.forget.reset(self.scope)
 
     def ask(
-        self, question: Question, arm: QueryArm, *, read: bool = False, expansions: Sequence[Expansion] = ()
+        self,
+        question: Question,
+        arm: QueryArm,
+        *,
+        read: bool = False,
+        expansions: Sequence[Expansion] = (),
+        depth: int = DEPTH,
     ) -> tuple[Answer, QuestionResult]:
-        """Ask one question: the answer, with its passages' sentences if ``read``, and what is to be measured."""
+        """Ask one question: the answer, with its passages' sentences if ``read``, and what is to be measured.
+
+        Args:
+            depth: passages of the answer.
+        """
         query = Query(
             text=question.text,
             scope=self.scope,
-            top_k=DEPTH,
+            top_k=depth,
             memory=arm.memory,
             profile=arm.profile,
             strategy=arm.strategy,

@@ -29,7 +29,16 @@ def draw(report: RunReport, folder: Path) -> list[str]:
         figures[f"{slug}-running.png"] = _running(report)
     elif report.options.protocol == "sweep":
         figures[f"{slug}-sweep.png"] = _sweep(report)
-    elif report.options.protocol not in {"cold", "clicks", "adapt", "expand", "human", "answers", "session"}:
+    elif report.options.protocol not in {
+        "cold",
+        "clicks",
+        "thumbs",
+        "adapt",
+        "expand",
+        "human",
+        "answers",
+        "session",
+    }:
         figures[f"{slug}-turns.png"] = _turns(report)
         if report.trajectories is not None:
             figures[f"{slug}{MEMORIES}"] = _memories(report.trajectories)

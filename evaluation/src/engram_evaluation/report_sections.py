@@ -68,7 +68,7 @@ def _section(runs: Sequence[Gathered]) -> Section:
         "human": ratings_table.LEGEND,
         "answers": legend("answers"),
     }
-    legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
+    legends |= {protocol: legend(protocol) for protocol in ("session", "clicks", "thumbs")}
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
 
 
@@ -80,7 +80,7 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
             return [grid for run in runs for grid in _methods(run)]
         case "human":
             return [_opinions(run, metric) for run in runs for metric in ratings_table.METRICS]
-        case "answers" | "clicks" | "session" as protocol:
+        case "answers" | "clicks" | "thumbs" | "session" as protocol:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
@@ -176,7 +176,7 @@ SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
 }
 """Tables of ``session``: heading -> what a line says there."""
 
-FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
+FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "thumbs": CLICKS, "session": SESSIONS}
 
 
 def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:

@@ -25,6 +25,7 @@ Protocol = Literal[
     "time",
     "stream",
     "clicks",
+    "thumbs",
     "adapt",
     "expand",
     "human",
@@ -60,12 +61,13 @@ REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "par
 """Options of ``session``."""
 SERVERLESS = ("extraction", "facts", "agent")
 """Protocols in which no question is retrieved for, so that no profile means anything."""
-TURNLESS = {"cold", "clicks", "adapt", "expand", "human", "answers", "sweep", "session", *SERVERLESS}
+TURNLESS = {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "sweep", "session", *SERVERLESS}
 """Protocols without turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
     "expand": LEARNING - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
     "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
+    "thumbs": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "answers": ADAPTING | REASONING | LEARNING - {"profile"},
     "sweep": ADAPTING | ANSWERING | LEARNING | REASONING,
@@ -122,9 +124,9 @@ class Options:
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``, ``clicks``: arrivals,
-            ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at most; None for the
-            protocol's own number.
+        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``, ``clicks``, ``thumbs``:
+            arrivals, ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at most; None:
+            the protocol's own number.
         stop_rule: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.

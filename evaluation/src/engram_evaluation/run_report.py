@@ -299,7 +299,7 @@ class RunReport:
         if (
             self._without_gold()
             and self.options.protocol
-            not in {"cold", "clicks", "adapt", "expand", "human", "answers", "sweep", "session"}
+            not in {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "sweep", "session"}
             and self.options.judge == "oracle"
         ):
             remarks.append(self._by_passages())
@@ -335,7 +335,7 @@ class RunReport:
         Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
         """
         rows: list[list[str]] = []
-        if self.options.protocol in {"cold", "stream", "clicks", "answers", "sweep", "session"}:
+        if self.options.protocol in {"cold", "stream", "clicks", "thumbs", "answers", "sweep", "session"}:
             return rows
         several = len({phase.arm for phase in self.phases}) > 1
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
@@ -367,6 +367,7 @@ class RunReport:
         if not 1 < len(kinds) <= 12 or self.options.protocol in {
             "stream",
             "clicks",
+            "thumbs",
             "adapt",
             "expand",
             "human",

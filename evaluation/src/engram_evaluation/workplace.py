@@ -1,4 +1,4 @@
-"""Check the facts that the rules read in 200 sentences of news, minutes, handbooks and e-mails.
+"""Check the facts that the rules read in 502 sentences of news, minutes, handbooks and e-mails.
 
 The facts that each sentence states are known (``workplace/README.md``). An extracted fact is right if subject,
 predicate, object and both days are those of a known fact. It is left out of the count if it is one of the true

@@ -134,7 +134,7 @@ def test_it_finds_what_the_graphs_of_the_service_find(
     memory = AgentMemory()
     for turn, (title, sentences) in enumerate((GREEN, GIRAUDY), start=1):
         page = document(title, sentences, title)
-        said = grounded(page.text, page, language).said
+        said = grounded(page.text, page, language).facts
         memory, _ = memory.insert(said, turn)
         stated = [StatedFact(one, str(source.key)) for one, source in said]
         application.facts.state(scope, stated, source=title, graph_name="one")
@@ -150,17 +150,17 @@ def test_it_finds_what_the_graphs_of_the_service_find(
 def test_what_is_inserted_has_its_sentence_of_the_document(language: Language) -> None:
     page = document(*GIRAUDY)
     verbatim = grounded(GIRAUDY[1][1], page, language)
-    assert {source.key for _, source in verbatim.said} == {"0.1"}
+    assert {source.key for _, source in verbatim.facts} == {"0.1"}
     assert ("Miquette Giraudy", "partner", "Steve Hillage") in {
-        (one.subject, one.predicate, one.object) for one, _ in verbatim.said
+        (one.subject, one.predicate, one.object) for one, _ in verbatim.facts
     }
     reworded = grounded("Miquette Giraudy was born in Nice.", page, language)
-    assert [(one.predicate, one.object, source.key) for one, source in reworded.said] == [
+    assert [(one.predicate, one.object, source.key) for one, source in reworded.facts] == [
         ("place of birth", "Nice", "0.0")
     ]
     for invented in ("Ada Berg taught in Oslo.", "Miquette Giraudy was born in Paris."):
         told = grounded(invented, page, language)
-        assert (list(told.said), list(told.unsupported)) == ([], [invented])
+        assert (list(told.facts), list(told.unsupported)) == ([], [invented])
 
 
 def test_a_play_keeps_searches_and_answers(language: Language) -> None:

@@ -28,7 +28,7 @@ def asked(application: Application, name: str, ranked: tuple[str, ...] = CURIE) 
         [],
         ranked=[ids[passage] for passage in ranked],
         features=state.some_features(len(ranked)),
-        sufficiency=ANSWER,
+        answer_features=ANSWER,
     )
 
 
@@ -117,7 +117,7 @@ class TestRealAnswers:
         assert answer.sufficiency == told.probability == told.model == sufficiency.probability(values, weights)
         assert (told.vouched, told.events) == (0.0, 0)
         (kept,) = state.rows(application, curie, "episode")
-        stored = np.frombuffer(bytes.fromhex(kept["sufficiency"].removeprefix("\\x")), dtype="<f4")
+        stored = np.frombuffer(bytes.fromhex(kept["answer_features"].removeprefix("\\x")), dtype="<f4")
         assert_array_equal(stored, values.astype(np.float32))
         again = application.ask.episode(application.access.scope(curie), answer.query_id)
         assert again.answer["sufficiency"] == answer.sufficiency
@@ -162,8 +162,12 @@ class TestRealAnswers:
         assert again.trace is not None
         assert again.trace.sufficiency is not None
         assert again.trace.sufficiency.vouched > 0.5
-        assert again.sufficiency == max(again.trace.sufficiency.vouched, again.trace.sufficiency.model)
-        kept = {row["id"]: row["sufficiency"] for row in state.rows(application, curie, "episode")}
+        assert (
+            again.sufficiency
+            == again.trace.sufficiency.remembered
+            > max(again.trace.sufficiency.vouched, first.sufficiency or 1.0)
+        )
+        kept = {row["id"]: row["answer_features"] for row in state.rows(application, curie, "episode")}
         assert kept[str(again.query_id)] is None  # recall had a say in what was shown
         assert kept[str(first.query_id)] is not None
 
@@ -193,7 +197,7 @@ class TestRealAnswers:
         assert answer.sufficiency is not None
         (kept,) = state.rows(application, curie, "episode")
         assert kept["ranked"] is not None
-        assert kept["sufficiency"] is None
+        assert kept["answer_features"] is None
 
     @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}, {"strategy": "hybrid"}])
     def test_where_features_do_not_rank_nothing_is_said(
@@ -203,7 +207,7 @@ class TestRealAnswers:
         assert answer.trace is not None
         assert (answer.sufficiency, answer.trace.sufficiency) == (None, None)
         (kept,) = state.rows(application, curie, "episode")
-        assert kept["sufficiency"] is None
+        assert kept["answer_features"] is None
 
     def test_an_answer_without_candidates_is_not_enough(self, application: Application, curie: str) -> None:
         answer = query(application, curie, metadata={"there is": "none"}, include=frozenset({"trace"}))

@@ -228,7 +228,7 @@ class TestWithheld:
         assert again["insufficient"] is True
         (kept,) = state.rows(application, curie, "episode")
         assert (kept["activated"], kept["shown"]) == ([], [])
-        assert (kept["ranked"], kept["features"], kept["sufficiency"]) == (None, None, None)
+        assert (kept["ranked"], kept["features"], kept["answer_features"]) == (None, None, None)
 
     def test_a_verdict_may_still_name_what_there_is(self, application: Application, curie: str) -> None:
         query = Query(text=CHAIN, scope=application.access.scope(curie), min_sufficiency=1.0)

@@ -118,7 +118,7 @@ def test_a_version_that_is_not_known_is_not_guessed_at(
     assert known is not None
     assert unknown is not None
     with application.database.write() as writer:
-        writer.execute("UPDATE feedback_event SET version = 4 WHERE id = %(id)s", {"id": unknown})
+        writer.execute("UPDATE feedback_event SET version = 5 WHERE id = %(id)s", {"id": unknown})
     assert read(application, curie, [known]) == {known: FULL}
-    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version 4"):
+    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version 5"):
         read(application, curie, [known, unknown])

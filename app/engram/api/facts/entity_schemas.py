@@ -21,7 +21,7 @@ class FactEntityOut(BaseModel):
 
     @classmethod
     def from_service(cls, around: Neighbourhood) -> "FactEntityOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         root = around.stands_for
         return cls(
             entity_id=around.entity.id,
@@ -45,7 +45,7 @@ class MergeIn(Model):
 
 
 class SplitIn(Model):
-    """Where the entity is."""
+    """Collection of the entity."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{}]})
 
@@ -64,7 +64,7 @@ class PredicateIn(Model):
 
 
 class CountIn(Model):
-    """Whose predicates are to be counted."""
+    """Collection and graph whose predicates are counted."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{}]})
 
@@ -83,7 +83,7 @@ class PredicateOut(BaseModel):
 
     @classmethod
     def from_service(cls, one: Predicate) -> "PredicateOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             predicate=one.predicate,
             functional=one.functional,

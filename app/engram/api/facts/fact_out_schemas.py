@@ -42,7 +42,7 @@ class FactOut(BaseModel):
 
     @classmethod
     def from_service(cls, row: FactRow, belief: float | None = None) -> "FactOut":
-        """As the wire has it; ``belief`` that of another moment."""
+        """Build the response; ``belief`` replaces the fact's by that of another moment."""
         believed = row.belief if belief is None else belief
         return cls(
             fact_id=row.id,
@@ -65,7 +65,7 @@ class FactOut(BaseModel):
 
 
 class FactCitationOut(BaseModel):
-    """Who says a fact: a sentence of a passage, or a sentence that a source stated."""
+    """Source of a fact: a sentence of a passage, or a stated sentence."""
 
     passage_id: str | None
     sentence_id: int | None
@@ -76,7 +76,7 @@ class FactCitationOut(BaseModel):
 
     @classmethod
     def from_service(cls, row: SourceRow) -> "FactCitationOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             passage_id=row.passage,
             sentence_id=row.sentence_id,
@@ -111,7 +111,7 @@ class FactDetail(FactOut):
 
     @classmethod
     def from_view(cls, view: FactView) -> "FactDetail":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             **FactOut.from_service(view.fact).model_dump(),
             sources=[FactCitationOut.from_service(row) for row in view.sources],
@@ -147,7 +147,7 @@ class EventOut(BaseModel):
 
     @classmethod
     def from_service(cls, event: Any) -> "EventOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             event_id=event.id,
             kind=event.kind,
@@ -167,7 +167,7 @@ class FactWarningOut(BaseModel):
 
 
 class FactsOut(BaseModel):
-    """What a statement or a revision came to."""
+    """Result of a statement or a revision."""
 
     collection: str
     events: list[EventOut]
@@ -181,7 +181,7 @@ class FactsOut(BaseModel):
     def from_service(
         cls, collection: str, applied: list[AppliedEvent], rows: list[FactRow], read: ExtractedFacts | None = None
     ) -> "FactsOut":
-        """As the wire has it; ``read``: the text, if one was."""
+        """Build the response; ``read``: the text, if there was one."""
         return cls(
             extraction=None if read is None else read.by,
             warnings=[] if read is None else [FactWarningOut(detail=detail) for detail in read.failed],
@@ -212,7 +212,7 @@ class FactSearchOut(BaseModel):
 
     @classmethod
     def from_service(cls, collection: str, result: FactSearchResult) -> "FactSearchOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             collection=collection,
             starts=[EntityRef(entity_id=one, name=name) for one, name in result.starts.items()],

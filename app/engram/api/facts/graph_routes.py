@@ -1,4 +1,4 @@
-"""What is done with a graph of facts as a whole: merged into another, its names joined, verdicts on it revoked."""
+"""Routes for a whole graph of facts: merge it, join its names, revoke verdicts on it."""
 
 from typing import Annotated
 

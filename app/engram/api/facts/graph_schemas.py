@@ -29,7 +29,7 @@ class GraphMergeIn(Model):
 
 
 class GraphMergeOut(BaseModel):
-    """What a merge came to: what it brought along that was not there."""
+    """Result of a merge: the counts of new rows."""
 
     collection: str
     event: EventOut
@@ -40,7 +40,7 @@ class GraphMergeOut(BaseModel):
 
     @classmethod
     def from_service(cls, collection: str, adopted: Adopted) -> "GraphMergeOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             collection=collection,
             event=EventOut.from_service(adopted.event),
@@ -52,7 +52,7 @@ class GraphMergeOut(BaseModel):
 
 
 class FactRevokeIn(Model):
-    """Which verdicts on facts to revoke: those that meet all that is said, or `all`."""
+    """Criteria of the verdicts on facts to revoke: those that meet all of them, or `all`."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"judge": "crawler", "from": "2026-05-01T00:00:00Z", "preview": True}]}
@@ -83,12 +83,12 @@ class FactRevokeIn(Model):
         return self
 
     def criteria(self) -> FactEventFilter:
-        """As the service takes it."""
+        """Return the criteria for the service."""
         return FactEventFilter(tuple(sorted(set(self.kinds))), self.judge, self.since, self.before)
 
 
 class FactChangeOut(BaseModel):
-    """What is believed of a fact before and after."""
+    """Belief of a fact before and after."""
 
     fact_id: int
     before: float
@@ -96,7 +96,7 @@ class FactChangeOut(BaseModel):
 
 
 class FactRevokeOut(BaseModel):
-    """What a revocation comes to. Revoking its event has all of it count again."""
+    """Result of a revocation. Revoking its event makes all of it count again."""
 
     collection: str
     event: EventOut | None = Field(description="null for a preview, or if nothing matched.")
@@ -111,7 +111,7 @@ class FactRevokeOut(BaseModel):
 
     @classmethod
     def from_service(cls, collection: str, done: FactRetraction) -> "FactRevokeOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             collection=collection,
             event=None if done.event is None else EventOut.from_service(done.event),
@@ -146,7 +146,7 @@ class ProposedOut(BaseModel):
 
     @classmethod
     def from_service(cls, one: ProposedJoin) -> "ProposedOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             entity_id=one.joining,
             name=one.joining_name,
@@ -166,7 +166,7 @@ class AlignOut(BaseModel):
 
     @classmethod
     def from_service(cls, collection: str, joins: list[ProposedJoin]) -> "AlignOut":
-        """As the wire has it."""
+        """Build the response from the service's result."""
         return cls(
             collection=collection, joined=len(joins), joins=[ProposedOut.from_service(one) for one in joins[:SHOWN]]
         )

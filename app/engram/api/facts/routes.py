@@ -44,7 +44,7 @@ class FactRoute(Route):
     """A route on facts. ``/facts/revise`` and their like are routes of their own and name none."""
 
     def matches(self, scope: RequestScope) -> tuple[Match, RequestScope]:
-        """As for every route, but for those names."""
+        """Match like every route, except for reserved names."""
         match, child = super().matches(scope)
         named = child.get("path_params", {})
         if match is not Match.NONE and {named.get("fact_id"), named.get("entity_id")} & NO_IDS:
@@ -74,7 +74,12 @@ def post_facts(
     """
     body, scope = sent.body, sent.scope
     state = partial(
-        app.facts.state, scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
+        app.facts.state,
+        scope,
+        source=body.source,
+        graph_name=body.graph,
+        key=key,
+        fingerprint=body.request_values(),
     )
     if body.text is None:
         applied = state([fact.stated() for fact in body.facts])
@@ -82,7 +87,7 @@ def post_facts(
     if body.extraction == BY_LLM:
         scope.need(LLM, "A language model that reads facts")
     known = app.facts.stated_before(
-        scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
+        scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.request_values()
     )
     if known is not None:  # the model is not asked twice for what counts once
         return FactsOut.from_service(body.collection, [known], app.show.facts(scope, known.facts))
@@ -130,7 +135,9 @@ def post_facts_search(
 
     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
     """
-    return FactSearchOut.from_service(sent.body.collection, app.fact_search.search(sent.scope, sent.body.wanted()))
+    return FactSearchOut.from_service(
+        sent.body.collection, app.fact_search.search(sent.scope, sent.body.as_pattern())
+    )
 
 
 @router.get(
@@ -216,7 +223,7 @@ def post_split(
     summary="List predicates",
 )
 def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> PredicatesOut:
-    """Which predicates are functional, by declaration or by counts; of others nothing is known yet."""
+    """List the functional predicates, by declaration or by counts; others are not known yet."""
     predicates = app.show.predicates(scope, graph)
     return PredicatesOut(
         collection=scope.collection.name, predicates=[PredicateOut.from_service(one) for one in predicates]

@@ -1,4 +1,4 @@
-"""What is said and asked of facts. Days are dates; the last one is the first on which a fact no longer holds."""
+"""Requests about facts. Days are dates; the last one is the first on which a fact no longer holds."""
 
 from datetime import date
 from typing import Annotated, Any, Literal, Self
@@ -69,14 +69,14 @@ class FactIn(Model):
     )
 
     def stated(self) -> StatedFact:
-        """As the service takes it."""
+        """Return the fact for the service."""
         first, last = (None if day is None else day.toordinal() for day in (self.valid_from, self.valid_to))
         triple = Triple(self.subject, self.predicate, self.object, 0, self.kind, first, last, self.confidence)
         return StatedFact(triple, self.sentence)
 
 
 class ReadingBudgetIn(Model):
-    """What reading a text by the language model may cost at most; what is beyond it the rules read."""
+    """Most that reading a text by the language model may cost; the rules read the rest."""
 
     llm_calls: Annotated[int, Field(ge=0, le=1_000, strict=True), Whole] = Field(
         default=Budget().llm_calls, description="Completions, repetitions included; a text takes two a piece."
@@ -88,7 +88,7 @@ class ReadingBudgetIn(Model):
 
 
 class FactsIn(Model):
-    """What a source states: facts, or a text that facts are read from, by rules or by a language model."""
+    """Statement of a source: facts, or a text that rules or a language model read."""
 
     model_config = ConfigDict(json_schema_extra={"examples": CURIE})
 
@@ -113,13 +113,13 @@ class FactsIn(Model):
             raise ValueError("needs either facts or a text")
         return self
 
-    def asked(self) -> dict[str, Any]:
-        """What a request is told from another by, under one key."""
+    def request_values(self) -> dict[str, Any]:
+        """Return the values that tell one request under a key from another."""
         return self.model_dump(mode="json")
 
 
 class RevisionIn(Model):
-    """What a judge says of a fact."""
+    """A judge's word on a fact."""
 
     action: Literal["confirm", "contradict", "supersede", "close"]
     fact_id: RowId
@@ -137,13 +137,13 @@ class RevisionIn(Model):
         return self
 
     def revision(self) -> Revision:
-        """As the service takes it."""
+        """Return the revision for the service."""
         until = None if self.until is None else self.until.toordinal()
         return Revision(self.action, self.fact_id, self.by, until, self.reason, self.confidence)
 
 
 class ReviseIn(Model):
-    """What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed."""
+    """A judge's word on facts: revisions, or an instruction in words, which needs an LLM."""
 
     model_config = ConfigDict(json_schema_extra={"examples": REVISIONS})
 
@@ -163,7 +163,7 @@ class ReviseIn(Model):
 
 
 class FactSearchIn(Model):
-    """What to search for: a question, entities, or a pattern; what is left out may be anything."""
+    """Pattern of a search: a question, entities, or parts of a fact; omitted parts match anything."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"query": "Where was Marie Curie born?"}, {"subject": "Marie Curie"}]}
@@ -195,8 +195,8 @@ class FactSearchIn(Model):
             raise ValueError("needs a query, entities, a subject or an object")
         return self
 
-    def wanted(self) -> FactPattern:
-        """As the service takes it."""
+    def as_pattern(self) -> FactPattern:
+        """Return the pattern for the service."""
         day = None if self.valid_on is None else self.valid_on.toordinal()
         return FactPattern(
             question=self.query,

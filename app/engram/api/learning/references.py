@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from engram.api.schemas import Model, NumberedId, RowId, Text
+from engram.api.schemas import ExternalId, Model, NumberedId, RowId, Text
 from engram.core.text.sizes import SENTENCE_CHARACTERS
 from engram.services.learning.incoming_verdict import NamedSentence
 
 MAX_NAMED = 1_000
+MAX_CITED = 100
 
 
 Examined = Annotated[
@@ -59,4 +60,57 @@ Reference = Annotated[
     Annotated[RowId, Tag("id")] | Annotated[SentenceById, Tag("by_id")] | Annotated[SentenceByText, Tag("by_text")],
     Discriminator(_way),
 ]
+
+
+class CitedPassage(Model):
+    """A passage as a whole, by your id."""
+
+    passage_id: NumberedId
+
+
+class CitedSentence(Model):
+    """A sentence by its id, as answers give it."""
+
+    sentence_id: RowId
+
+
+class QuotedSentence(Model):
+    """A sentence by your id of its passage and its text."""
+
+    passage_id: NumberedId
+    text: Text = Field(max_length=SENTENCE_CHARACTERS)
+
+
+def _citation_way(citation: Any) -> str:
+    if isinstance(citation, str):
+        return "passage"
+    if isinstance(citation, dict):
+        return "by_id" if "sentence_id" in citation else "by_text" if "text" in citation else "by_passage"
+    return "id"
+
+
+def cited(citation: int | str | CitedPassage | CitedSentence | QuotedSentence) -> NamedSentence:
+    """The citation as services take it; one of a passage has no sentence."""
+    match citation:
+        case str():
+            return NamedSentence(passage_id=citation)
+        case CitedPassage():
+            return NamedSentence(passage_id=citation.passage_id)
+        case QuotedSentence():
+            return NamedSentence(passage_id=citation.passage_id, text=citation.text)
+        case CitedSentence():
+            return NamedSentence(sentence_id=citation.sentence_id)
+        case _:
+            return NamedSentence(sentence_id=citation)
+
+
+Citation = Annotated[
+    Annotated[RowId, Tag("id")]
+    | Annotated[ExternalId, Tag("passage")]
+    | Annotated[CitedSentence, Tag("by_id")]
+    | Annotated[QuotedSentence, Tag("by_text")]
+    | Annotated[CitedPassage, Tag("by_passage")],
+    Discriminator(_citation_way),
+]
+CitationList = Annotated[list[Citation], Field(max_length=MAX_CITED)]
 SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]

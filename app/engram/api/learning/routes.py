@@ -64,11 +64,14 @@ async def post_feedback(
 ) -> FeedbackOut:
     """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`.
 
-    A verdict on a session is stored once for each query of its rounds that it has to do with.
+    A verdict on a session is stored once for each query of its rounds that it has to do with. A rating replaces the
+    judge's earlier one of the same answer.
     """
     body = sent.body
     if body.session_id is not None:
         return await run_in_threadpool(_on_session, app, sent, body.session_id, key, response)
+    if body.is_rating:
+        return await run_in_threadpool(_rated, app, sent, key, response)
     try:
         stored = await _stored(app, sent, key)
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
@@ -210,6 +213,19 @@ def _on_session(app: App, sent: PostedBody[FeedbackIn], session: UUID, key: str,
     complete_at = app.teacher.complete_at(scope, state, verdict)
     ids = [one.event.id for one in receipts]
     return FeedbackOut(**receipt, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
+
+
+def _rated(app: App, sent: PostedBody[FeedbackIn], key: str, response: Response) -> FeedbackOut:
+    """Rate an answer."""
+    body = sent.body
+    scope = app.access.scope(body.collection, sent.scope.principal, JUDGE)
+    _admit(app, scope, body.judge)
+    receipt = app.ratings.rate(scope, body.to_verdict(scope), key, wait=body.wait)
+    if body.wait:
+        app.reads.note_write(scope.collection.id)
+    if receipt.event.status in {"applied", "revoked"}:
+        response.status_code = status.HTTP_200_OK
+    return FeedbackOut(**_out(receipt, body.collection))
 
 
 def _admit(app: App, scope: Scope, claimed: str | None) -> None:

@@ -1,20 +1,24 @@
 """Verdicts on the wire."""
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from engram.api.learning.references import SentenceList, named
+from engram.api.learning.references import CitationList, SentenceList, cited, named
 from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.retrieval.expansion_schemas import ExpansionIn
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, ExternalId, Flag, JudgeName, Model, Moment
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, ExternalId, Flag, JudgeName, Model, Moment, Text
 from engram.core.filter.logged_verdict import Expansion
+from engram.core.filter.ratings import meaning
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import Verdict
+from engram.services.learning.incoming_verdict import IncomingRating, Verdict
 
 NO_QUERY = UUID(int=0)
+REASON_CHARACTERS = 1_000
+RATED = {"query_id", "collection", "rating", "cited", "reason", "judge", "confidence", "wait"}
+"""Fields of a rating."""
 _QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
 _LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
 FEEDBACK_EXAMPLES: list[JsonValue] = [
@@ -24,14 +28,12 @@ FEEDBACK_EXAMPLES: list[JsonValue] = [
         "supporting": [{"passage_id": "titan", "text": _LAKES}],
         "wait": True,
     },
-    {"query_id": _QUERY_ID, "supporting": [17], "rejected": [4], "missed": [23], "partial": True},
-    {
-        "query_id": _QUERY_ID,
-        "supporting": [17],
-        "rejected": [{"sentence_id": 4, "examined": 0.25}],
-        "partial": True,
-    },
-    {"query_id": _QUERY_ID, "supporting": [], "none_helped": True},
+    {"query_id": _QUERY_ID, "rating": "up", "cited": ["titan"], "judge": "ana"},
+    {"query_id": _QUERY_ID, "rating": "down", "reason": "missing"},
+    {"query_id": _QUERY_ID, "rating": None},
+    {"query_id": _QUERY_ID, "supporting": [17], "missed": [23], "complete": True},
+    {"query_id": _QUERY_ID, "supporting": [17], "rejected": [{"sentence_id": 4, "examined": 0.25}]},
+    {"query_id": _QUERY_ID, "none_helped": True},
 ]
 
 
@@ -60,15 +62,21 @@ class FeedbackIn(Model):
     missed: SentenceList = Field(
         default_factory=list, description="Evidence that retrieval did not return, learned like support."
     )
-    partial: Flag = Field(
+    complete: Flag = Field(
         default=False,
-        description="True: only what is named is judged. False: activated sentences not named count as rejected.",
+        description=(
+            "True: the verdict names all evidence, and activated sentences that it does not name count as "
+            "rejected. False: what it does not name stays unknown."
+        ),
+    )
+    partial: Flag = Field(
+        default=True, description="The opposite of `complete`; give one of the two at most, or both alike."
     )
     none_helped: Flag = Field(
         default=False,
         description=(
-            "True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing "
-            "is named that helped and the verdict is not partial."
+            "True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete "
+            "verdict names nothing that helped."
         ),
     )
     retrieval_success: Flag | None = Field(
@@ -127,6 +135,27 @@ class FeedbackIn(Model):
         strict=True,
         description="Divides the observation noise of this verdict; has no say in what keys learn.",
     )
+    rating: Literal["up", "down"] | None = Field(
+        default=None,
+        description=(
+            "A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the "
+            "judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer."
+        ),
+    )
+    cited: CitationList = Field(
+        default_factory=list,
+        description=(
+            "With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it "
+            "is supported."
+        ),
+    )
+    reason: Annotated[Text, Field(max_length=REASON_CHARACTERS)] | None = Field(
+        default=None,
+        description=(
+            "With a rating: why. Of a thumb down, wrong_answer, missing, irrelevant and outdated have a meaning of "
+            "their own; any other text is logged only."
+        ),
+    )
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
 
     @model_validator(mode="after")
@@ -145,13 +174,39 @@ class FeedbackIn(Model):
 
     @model_validator(mode="after")
     def _say_that_none_helped(self) -> Self:
-        """A verdict that names nothing is more likely a slip than a wish to reject everything."""
+        """A complete verdict that names nothing is more likely a slip than a wish to reject everything."""
         helped = bool(self.supporting or self.missed or self.supporting_passages)
-        if self.none_helped and (helped or self.partial):
+        both = {"complete", "partial"} <= self.model_fields_set
+        if both and self.complete == self.partial:
+            raise ValueError("partial is the opposite of complete")
+        if self.none_helped and (helped or ("partial" in self.model_fields_set and self.partial)):
             raise ValueError("none_helped goes neither with what helped nor with partial")
-        if not (self.none_helped or helped or self.partial):
-            raise ValueError("say what helped, or partial, or none_helped to reject all that was activated")
+        if self.claims_all and not (self.none_helped or helped):
+            raise ValueError("say what helped, or none_helped to reject all that was activated")
         return self
+
+    @model_validator(mode="after")
+    def _rate_alone(self) -> Self:
+        """A rating says all that there is to say of the answer."""
+        if not self.is_rating:
+            if self.cited or self.reason is not None:
+                raise ValueError("cited and reason go with rating")
+            return self
+        beside = sorted(self.model_fields_set - RATED)
+        if beside:
+            raise ValueError(f"rating does not go with {beside[0]}")
+        meaning(self.rating or "withdrawn", self.reason, has_citations=bool(self.cited))
+        return self
+
+    @property
+    def is_rating(self) -> bool:
+        """Whether the body is a rating; an explicit null is one too."""
+        return "rating" in self.model_fields_set
+
+    @property
+    def claims_all(self) -> bool:
+        """Whether it claims to name all evidence."""
+        return self.complete or self.none_helped or not self.partial
 
     def to_verdict(self, scope: Scope) -> Verdict:
         """The verdict as the service takes it."""
@@ -161,7 +216,7 @@ class FeedbackIn(Model):
             supporting=[named(reference) for reference in self.supporting],
             rejected=[named(reference) for reference in self.rejected],
             missed=[named(reference) for reference in self.missed],
-            partial=self.partial,
+            partial=not self.claims_all,
             retrieval_success=self.retrieval_success,
             generation_success=self.generation_success,
             generation_score=self.generation_score,
@@ -169,6 +224,9 @@ class FeedbackIn(Model):
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
             judge=self.judge,
             confidence=self.confidence,
+            rating=IncomingRating(self.rating or "withdrawn", [cited(one) for one in self.cited], self.reason)
+            if self.is_rating
+            else None,
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
@@ -14,8 +14,10 @@ from engram.api.dependencies import (
     App,
     Asker,
     Need,
+    ParentTrace,
     PostedBody,
     QueryAt,
+    QueryScope,
     json_body,
     needs,
     posted,
@@ -34,7 +36,10 @@ from engram.api.retrieval.schemas import (
     EpisodeOut,
     QueryIn,
     QueryOut,
+    TracedQueriesOut,
+    TracedQueryOut,
 )
+from engram.api.schemas import TraceId
 from engram.api.service_access import ApiServices
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import EngramError, UnavailableError
@@ -53,10 +58,13 @@ router = APIRouter(tags=["queries"], route_class=Route)
     summary="Retrieve passages for a question",
 )
 async def post_query(
-    sent: Annotated[PostedBody[QueryIn], Depends(posted(QueryIn))], app: App, answering: Answering
+    sent: Annotated[PostedBody[QueryIn], Depends(posted(QueryIn))],
+    app: App,
+    answering: Answering,
+    parent: ParentTrace,
 ) -> Response:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
-    return await _in_turn(app, answering, [sent.body], partial(_answered, app, sent))
+    return await _in_turn(app, answering, [sent.body], partial(_answered, app, sent, parent))
 
 
 @router.post(
@@ -66,20 +74,22 @@ async def post_query(
     responses=responses(400, 413, 415, 422, 503),
     summary="Retrieve passages for several questions",
 )
-async def post_queries(body: BatchIn, app: App, asker: Asker, need: Need, answering: Answering) -> Response:
+async def post_queries(
+    body: BatchIn, app: App, asker: Asker, need: Need, answering: Answering, parent: ParentTrace
+) -> Response:
     """Each question as by `POST /query`, one after the other, in the time that one request has.
 
     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
     """
-    return await _in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need))
+    return await _in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need, parent))
 
 
-def _batch(body: BatchIn, app: ApiServices, asker: Principal, need: str) -> BatchOut:
+def _batch(body: BatchIn, app: ApiServices, asker: Principal, need: str, parent: str | None) -> BatchOut:
     answers: list[BatchedOut] = []
     away: UnavailableError | None = None
     for query in body.queries:
         try:
-            answer = _answer(app, asker, need, query)
+            answer = _answer(app, asker, need, query, parent)
         except EngramError as error:
             away = away or (error if isinstance(error, UnavailableError) else None)
             answers.append(BatchedOut(problem=Problem.model_validate(content(error))))
@@ -90,17 +100,17 @@ def _batch(body: BatchIn, app: ApiServices, asker: Principal, need: str) -> Batc
     return BatchOut(answers=answers)
 
 
-def _answer(app: ApiServices, asker: Principal, need: str, query: QueryIn) -> QueryOut:
+def _answer(app: ApiServices, asker: Principal, need: str, query: QueryIn, parent: str | None) -> QueryOut:
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.quotas.take(asker, "queries")
-    return _answered(app, PostedBody(query, app.access.lazily(query.collection, asker, need)))
+    return _answered(app, PostedBody(query, app.access.lazily(query.collection, asker, need)), parent)
 
 
-def _answered(app: ApiServices, sent: PostedBody[QueryIn]) -> QueryOut:
+def _answered(app: ApiServices, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
     if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
-    return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
+    return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope, parent)))
 
 
 async def _in_turn(
@@ -113,6 +123,25 @@ async def _in_turn(
 
     asks_model = app.settings.llm_time_extraction or any(query.stop_rule == "llm" for query in queries)
     return await (run_in_threadpool(written) if asks_model else answering.do(written))
+
+
+@router.get(
+    "/queries",
+    dependencies=[needs(QUERY)],
+    response_model=TracedQueriesOut,
+    responses=responses(404, 422, 503),
+    summary="List the queries of a trace",
+)
+def get_queries(
+    app: App, scope: QueryScope, trace_id: Annotated[TraceId, Query(description="As `POST /query` took it.")]
+) -> TracedQueriesOut:
+    """The first thousand queries of the trace that you may see; none if no query has this trace id."""
+    traced = app.ask.traced(scope, trace_id)
+    return TracedQueriesOut(
+        collection=scope.collection.name,
+        trace_id=trace_id,
+        queries=[TracedQueryOut(query_id=one.id, query=one.question, created_at=one.created_at) for one in traced],
+    )
 
 
 @router.get(
@@ -143,9 +172,11 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )
-def post_answer(sent: Annotated[PostedBody[AnswerIn], Depends(posted(AnswerIn))], app: App) -> AnswerOut:
+def post_answer(
+    sent: Annotated[PostedBody[AnswerIn], Depends(posted(AnswerIn))], app: App, parent: ParentTrace
+) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
-    answer = app.answer.answer(sent.body.to_query(sent.scope))
+    answer = app.answer.answer(sent.body.to_query(sent.scope, parent))
     return AnswerOut(
         answer=answer.text,
         sufficient=answer.sufficient,

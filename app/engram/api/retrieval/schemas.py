@@ -22,6 +22,7 @@ from engram.api.schemas import (
     Question,
     Storable,
     Text,
+    TraceId,
     Whole,
 )
 from engram.core.filter.logged_verdict import Expansion
@@ -143,8 +144,16 @@ class QueryIn(Model):
         ),
     )
 
-    def to_query(self, scope: Scope) -> Query:
-        """The question as the service takes it."""
+    trace_id: TraceId | None = Field(
+        default=None,
+        description=(
+            "Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: "
+            "the trace id of the `traceparent` header, if there is one."
+        ),
+    )
+
+    def to_query(self, scope: Scope, parent_trace: str | None = None) -> Query:
+        """The question as the service takes it; ``parent_trace`` is the trace id of the request's headers."""
         return Query(
             text=self.query,
             scope=scope,
@@ -162,6 +171,7 @@ class QueryIn(Model):
             says_arm="arm" in self.model_fields_set,
             unit=self.unit,
             collapse_duplicates=self.collapse_duplicates,
+            trace_id=self.trace_id or parent_trace,
         )
 
 
@@ -290,10 +300,17 @@ class HopOut(AnswerModel):
 class SufficiencyOut(AnswerModel):
     """Derivation of the probability of sufficiency."""
 
-    probability: float = Field(description="The higher one of model and vouched.")
+    probability: float = Field(description="The highest of model, vouched and remembered.")
     model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
     vouched: float = Field(
         description="By verdicts on nearby past questions that claimed to name all evidence, in [0, 1]."
+    )
+    remembered: float = Field(
+        default=0.0,
+        description=(
+            "Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is "
+            "among the first five again, in [0, 1]."
+        ),
     )
     features: dict[str, FeatureTraceOut] = Field(
         description="By name (docs/sufficiency.md). None where nothing was found."
@@ -369,6 +386,9 @@ class QueryOut(AnswerModel):
         default=False,
         description="Whether passages are withheld because sufficiency is below the query's min_sufficiency.",
     )
+    trace_id: str | None = Field(
+        default=None, description="The trace that the query belongs to, as its caller named it."
+    )
     collapse_duplicates: bool = Field(
         default=False, description="Whether passages with nearly the text of a better one are left out."
     )
@@ -411,6 +431,22 @@ class EpisodeOut(QueryOut):
     )
     judged: int = Field(description="Feedback events accepted for it.")
     created_at: datetime
+
+
+class TracedQueryOut(AnswerModel):
+    """A query of a trace."""
+
+    query_id: UUID
+    query: str
+    created_at: datetime
+
+
+class TracedQueriesOut(AnswerModel):
+    """The queries of a trace, oldest first."""
+
+    collection: str
+    trace_id: str
+    queries: list[TracedQueryOut]
 
 
 class AnswerIn(QueryIn):

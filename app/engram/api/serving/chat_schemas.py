@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import CitationOut, QueryIn
-from engram.api.schemas import CollectionName, Storable
+from engram.api.schemas import CollectionName, Storable, TraceId
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
 from engram.services.serving.chat_question import ChatTurn
@@ -64,6 +64,12 @@ class ChatIn(BaseModel):
     model: CollectionName = Field(description="The collection that is asked.")
     messages: list[ChatMessage] = Field(min_length=1, max_length=MAX_MESSAGES)
     stream: StrictBool = False
+    trace_id: TraceId | None = Field(
+        default=None,
+        description=(
+            "As of a query. Absent: the header `X-OpenWebUI-Message-Id`, else the trace id of `traceparent`."
+        ),
+    )
 
     @property
     def collection(self) -> str:
@@ -80,8 +86,8 @@ class ChatIn(BaseModel):
         """The last message as a query."""
         return QueryIn(query=self.messages[-1].words(), collection=self.model)
 
-    def to_query(self, scope: Scope) -> Query:
-        return self.to_query_in().to_query(scope)
+    def to_query(self, scope: Scope, parent_trace: str | None = None) -> Query:
+        return self.to_query_in().to_query(scope, self.trace_id or parent_trace)
 
     def earlier(self) -> list[ChatTurn]:
         """Return the earlier turns of user and assistant, without instructions to a model."""
@@ -108,6 +114,7 @@ class ChatGrounds(BaseModel):
     """Basis of the answer, beyond OpenAI's shape; a verdict needs it."""
 
     query_id: str = Field(description="For `POST /feedback`.")
+    trace_id: str | None = Field(default=None, description="By which scores find the query.")
     question: str = Field(
         description="As it was asked of the collection, where earlier messages had a say restated."
     )
@@ -137,6 +144,7 @@ class ChatOut(BaseModel):
             choices=[ChatChoice(message=ChatSaid(content=_content(answer)))],
             engram=ChatGrounds(
                 query_id=str(retrieval.query_id),
+                trace_id=retrieval.trace_id,
                 question=retrieval.query,
                 sufficient=answer.sufficient,
                 sufficiency=retrieval.sufficiency,

@@ -17,6 +17,7 @@ from engram.api.schemas import (
     Model,
     Question,
     Text,
+    TraceId,
     Whole,
 )
 from engram.api.sessions.option_schemas import OptionsIn
@@ -116,6 +117,12 @@ class SessionIn(Model):
     filter: JsonObject | None = Field(
         default=None, description="Only passages whose metadata contain this JSON object."
     )
+    trace_id: TraceId | None = Field(
+        default=None,
+        description=(
+            "As of a query: stored with the session's own question, not with its sub-questions. No header is read."
+        ),
+    )
     wait: Flag = Field(default=False, description="Have this request do the rounds, or wait for who does.")
 
     def _budget(self) -> Budget:
@@ -140,6 +147,7 @@ class SessionIn(Model):
                 answer=self.answer,
                 learn=self.learn,
                 options=None if self.options is None else self.options.model_dump(exclude_unset=True),
+                trace_id=self.trace_id,
             ),
             budget=self._budget(),
         )

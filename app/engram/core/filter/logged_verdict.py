@@ -68,6 +68,8 @@ class LoggedVerdict:
         examined: of each of ``rejects`` with what probability whoever was silent about it looked at it, in (0, 1];
             empty: all for certain. What is supported was looked at.
         rounds: of the session that it judges, in their order; none where it judges a query alone.
+        rating: thumb that the verdict was made of, see ``ratings``; None where sentences were judged.
+        reason: that came with the rating.
     """
 
     supports: tuple[int, ...] = ()
@@ -84,6 +86,8 @@ class LoggedVerdict:
     confidence: float = 1.0
     examined: tuple[float, ...] = ()
     rounds: tuple[JudgedRound, ...] = ()
+    rating: str | None = None
+    reason: str | None = None
 
     def __post_init__(self) -> None:
         if self.examined and len(self.examined) != len(self.rejects):

@@ -73,6 +73,8 @@ class SupportRows:
     days: Sequence[str]
     kept: Sequence[Kept]
     said: Sequence[Said]
+    answered: Floats
+    sufficiency: Floats
 
     @classmethod
     def from_rows(cls, rows: Sequence[Support]) -> "SupportRows":
@@ -87,6 +89,8 @@ class SupportRows:
             days=[row.pulled.day for row in rows],
             kept=[dict(row.pulled.kept) for row in rows],
             said=[row.said for row in rows],
+            answered=np.array([row.answered for row in rows], dtype=np.float64),
+            sufficiency=np.array([row.sufficiency for row in rows], dtype=np.float64),
         )
 
     def __len__(self) -> int:
@@ -103,6 +107,8 @@ class SupportRows:
             self.complete.tolist(),
             map(_gain_budget, self.days, self.kept),
             self.said,
+            self.answered.tolist(),
+            self.sufficiency.tolist(),
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter import kalman
+from engram.core.filter import kalman, sufficiency_memory
 from engram.core.filter.caps import UNTOUCHED, GainBudget, Said, allowed_gain, with_word
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
 
@@ -55,7 +55,8 @@ class Support:
     """Support of a question by a sentence; ``support`` and ``perplexity`` lie in [0, 1].
 
     As it begins, it is that of a sentence that no verdict spoke of. ``complete`` is whether the last verdict
-    claimed to name all evidence, ``said`` what each judge said last.
+    claimed to name all evidence, ``said`` what each judge said last. ``answered`` and ``sufficiency`` are those of
+    ``sufficiency_memory``, in [0, 1].
     """
 
     question_id: int
@@ -66,6 +67,8 @@ class Support:
     complete: bool = False
     pulled: GainBudget = UNTOUCHED
     said: Said = ()
+    answered: float = 0.0
+    sufficiency: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,7 @@ class Event:
             of one state, in [0, 1]; the second for what goes against what other judges said.
         process_noise: Q of GAM-RAG, Eq. 13, in (0, 1).
         complete: whether it claims to name all evidence.
+        sufficiency: of the judged answer, in [0, 1]; None: unknown.
     """
 
     id: int
@@ -89,6 +93,7 @@ class Event:
     contested_share: float
     process_noise: float
     complete: bool
+    sufficiency: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +295,14 @@ def move_supports(
         prior.process_noise,
         most=prior.most,
     )
+    answered, sufficiency = sufficiency_memory.updated_sufficiency(
+        np.array([support.answered for support in supports]),
+        np.array([support.sufficiency for support in supports]),
+        targets=prior.targets,
+        gains=update.gains,
+        judged=np.array([observed.event.sufficiency for observed in observations], dtype=np.float64),
+        complete=np.array([observed.event.complete for observed in observations], dtype=np.bool_),
+    )
     after = [
         Support(
             support.question_id,
@@ -300,13 +313,17 @@ def move_supports(
             observed.event.complete,
             pulled,
             with_word(support.said, observed.event.judge, observed.target),
+            highest,
+            risen,
         )
-        for support, observed, value, perplexity, pulled in zip(
+        for support, observed, value, perplexity, pulled, highest, risen in zip(
             supports,
             observations,
             update.supports.tolist(),
             update.perplexities.tolist(),
             prior.pulled_by(update.gains),
+            answered.tolist(),
+            sufficiency.tolist(),
             strict=True,
         )
     ]

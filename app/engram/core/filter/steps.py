@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engram.core.filter import kalman
+from engram.core.filter import kalman, sufficiency_memory
 from engram.core.filter.caps import Said, contested, with_word
 from engram.core.filter.gain_budget import GainBudgets, Ids, Verdicts
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
@@ -341,17 +341,31 @@ def _supports(
     pulls = ordered.pulls(words, prior_statements.caps, days, kept)
     values = np.append(supports.supports, np.zeros(begun))
     perplexities = np.append(supports.perplexities, np.ones(begun))
+    answered = np.append(supports.answered, np.zeros(begun))
+    sufficiency = np.append(supports.sufficiency, np.zeros(begun))
+    events = [saying.event for saying in words.sayings]
+    judged = np.array([event.sufficiency for event in events], dtype=np.float64)[words.at[own]]
+    claims = np.array([event.complete for event in events], dtype=np.bool_)[words.at[own]]
 
     def update(wave: Ids, prior: Prior) -> SupportUpdate:
         perplexity, target, noise, process, most = prior
-        after = kalman.update_supports(values[states[wave]], perplexity, target, noise, process, most=most)
-        values[states[wave]] = after.supports
+        at = states[wave]
+        after = kalman.update_supports(values[at], perplexity, target, noise, process, most=most)
+        values[at] = after.supports
+        answered[at], sufficiency[at] = sufficiency_memory.updated_sufficiency(
+            answered[at],
+            sufficiency[at],
+            targets=target,
+            gains=after.gains,
+            judged=judged[wave],
+            complete=claims[wave],
+        )
         return after
 
     audit = _move(words, ordered, pulls, perplexities, update)
     complete = np.append(supports.complete, np.zeros(begun, dtype=np.bool_))
     # Of several words on one state the last one stays.
-    complete[states] = np.array([saying.event.complete for saying in words.sayings], dtype=np.bool_)[words.at[own]]
+    complete[states] = claims
     questions = np.append(supports.question_ids, _ids(question for question, _ in prior_statements.new))
     sentences = np.append(supports.sentence_ids, _ids(sentence for _, sentence in prior_statements.new))
     moved_words = ordered.moved_states
@@ -367,6 +381,8 @@ def _supports(
         days=pulls.days(moved_words),
         kept=pulls.shares_left(moved_words),
         said=[prior_statements.said[state] for state in moved_words.tolist()],
+        answered=answered[moved_words],
+        sufficiency=sufficiency[moved_words],
     ), audit
 
 

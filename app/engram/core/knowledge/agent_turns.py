@@ -33,12 +33,12 @@ _CITED = re.compile(r"\s*\[(\d+(?:\s*,\s*\d+)*)\]\s*$")
 
 
 class FormatError(ValueError):
-    """What the agent said is no turn; the message says why, for whoever asks it again."""
+    """The agent's reply is no turn; the message gives the reason for a second request."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTurn:
-    """What an agent says in one turn.
+    """One turn of an agent.
 
     Attributes:
         content: of the action: sentences to insert, a correction, a query, or an answer without its citations.
@@ -58,7 +58,7 @@ class AgentTurn:
 
 @dataclass(frozen=True, slots=True)
 class AgentObservation:
-    """What an agent sees before a turn.
+    """Observation of an agent before a turn.
 
     Attributes:
         question: to be answered in the end.
@@ -114,7 +114,7 @@ def written(turn: AgentTurn) -> str:
 
 
 def reward(f1: float, valid: bool, weight: float = FORMAT_WEIGHT) -> float:
-    """What a play is worth: R = R_outcome + lambda R_process (GRAM, Eqs. 6 and 7), in [0, 1 + weight].
+    """Return the reward of a play: R = R_outcome + lambda R_process (GRAM, Eqs. 6 and 7), in [0, 1 + weight].
 
     Args:
         f1: token F1 of the answer against the best accepted one, in [0, 1]; 0 where there is none.

@@ -1,4 +1,4 @@
-"""Which entity a mention is (GRAM, Eq. 1): by name, by alias, else by similarity in its type and neighbourhood.
+"""Alignment of a mention with an entity (GRAM, Eq. 1): by name, alias, or similarity in its neighbourhood.
 
 The published rule joins a mention m to a node v if sim(m, v) > delta, and leaves sim, delta and the aggregate of
 a node's mentions open. Decided here and measured (``docs/fact-extraction.md``): sim is the cosine of the names'
@@ -60,7 +60,7 @@ class CandidateEntity:
 
 @dataclass(frozen=True, slots=True)
 class AlignedMention:
-    """What a mention was joined to.
+    """Entity that a mention was joined to.
 
     Attributes:
         node: its id; None where the mention is an entity of its own.
@@ -138,7 +138,7 @@ _ONE_EACH = frozenset(
 
 
 def kind_of(predicates: Iterable[str]) -> str | None:
-    """What something is of which facts of these predicates are told; None if they do not say, or differ."""
+    """Return the kind of a thing by the predicates of its facts; None if they give none or several."""
     known_predicates = set(predicates)
     kinds = {"person": _PERSONS, "work": _WORKS, "place": _PLACES}
     matching_kinds = [kind for kind, said in kinds.items() if said & known_predicates]
@@ -205,7 +205,7 @@ def one_thing(one: str, other: str, *, person: bool) -> bool:
 
 
 def _told_apart(name: str) -> tuple[str, str, frozenset[str]]:
-    """What stands in brackets, what behind a comma, and which of several of a name it is."""
+    """Return the parts of a name in brackets and behind a comma, and its generation ("junior")."""
     brackets = _QUALIFIER.search(name)
     bare = _QUALIFIER.sub("", name)
     _, _, behind = bare.partition(",")

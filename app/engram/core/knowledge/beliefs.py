@@ -1,4 +1,4 @@
-"""What is believed of facts: one step for whoever computes it.
+"""Beliefs of facts: the one step by which every part of the service computes them.
 
 A fact says that a subject has an object under a predicate, for some days. What is believed of it is a mean in
 [0, 1] and its perplexity, moved by the filter of GAM-RAG (``kalman``, Eqs. 10-13) exactly as the support of a
@@ -91,7 +91,7 @@ class Group:
 
 @dataclass(slots=True)
 class Fact:
-    """What is believed of a fact.
+    """Belief of a fact.
 
     Attributes:
         held_until: the first day on which it no longer holds, by itself or because something ended it.
@@ -111,7 +111,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class BeliefMove:
-    """What one thing said did to one fact: a row of the audit."""
+    """Effect of one observation on one fact: a row of the audit."""
 
     fact_id: int
     sequence: int
@@ -135,7 +135,7 @@ class _Standing:
 
 
 def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[BeliefMove]]:
-    """What is believed of the facts of these groups, by their ids, and what moved them, in the order of each.
+    """Return the beliefs of the groups' facts by id, and the moves of each in order.
 
     What is withdrawn counts until it is: from there on all is believed as if it had never been said, and a move
     says how far that took each fact. A fact that all its sources withdrew is closed.
@@ -190,7 +190,7 @@ def _periods(group: Group) -> list[_Period]:
 
 
 def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], sequence: int) -> list[BeliefMove]:
-    """What a withdrawal did: the belief is replaced by that without it, as by an observation without noise."""
+    """Return a withdrawal's moves: the belief without it replaces the belief, like an observation without noise."""
     turns = []
     for fact_id, standing in after.items():
         was, fact = before[fact_id].fact, standing.fact
@@ -206,20 +206,20 @@ def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], 
 def _leave(group: Group, facts: Mapping[int, Fact]) -> None:
     """Close what no source says any more; what was over before stays over as it was."""
     left: dict[int, datetime] = {}
-    said = set()
+    sourced = set()
     for word in group.words:
         if word.kind == SOURCE and word.withdrawn_at is None:
-            said.add(word.fact_id)
+            sourced.add(word.fact_id)
         elif word.kind == SOURCE and word.withdrawn_at is not None:
             left[word.fact_id] = max(left.get(word.fact_id, word.withdrawn_at), word.withdrawn_at)
     for fact_id, moment in left.items():
         fact = facts.get(fact_id)
-        if fact is not None and fact_id not in said and fact.closed_at is None:
+        if fact is not None and fact_id not in sourced and fact.closed_at is None:
             fact.closed_at, fact.closed_reason = moment, UNSAID
 
 
 def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[BeliefMove]]]:
-    """What stands of each group's facts after all its words, and what moved them, by the group.
+    """Return each group's facts after all its observations, and their moves, by group.
 
     All first words are applied together, then all second ones: no row of the arithmetic depends on another.
     """
@@ -382,7 +382,7 @@ def _replace(
 
 
 def _supersede(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
-    """What has no end of its own ends when the next that is believed begins."""
+    """End a fact without an end of its own when the next believed one begins."""
     for claim in claims:
         fact = facts[claim.fact_id]
         if fact.closed_at is not None or claim.valid_to != NEVER or claim.valid_from == ALWAYS:
@@ -402,7 +402,7 @@ def _supersede(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mappin
 
 
 def _end_timeless(claims: Sequence[Claim], facts: Mapping[int, Fact], begun: Mapping[int, datetime]) -> None:
-    """What is said without days, as an old page says who holds an office, is over where it is known to be."""
+    """End a fact without days, such as a holder on an old page, if the same fact is known to be over."""
     for claim in claims:
         fact = facts[claim.fact_id]
         if not claim.timeless or fact.closed_at is not None:

@@ -1,4 +1,4 @@
-"""What facts say: which object, for which days, and whether two of them can both be so.
+"""Claims of facts: their objects and days, and the test whether two can both hold.
 
 Days are as ``date.toordinal`` counts; ``ALWAYS`` and ``NEVER`` are open ends. Intervals are half-open.
 """
@@ -22,7 +22,7 @@ class Days(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a fact says, of a known subject and predicate; ``object`` is equal where two facts say the same."""
+    """Claim of a fact with a known subject and predicate; ``object`` is equal where two facts say the same."""
 
     fact_id: int
     object: Hashable

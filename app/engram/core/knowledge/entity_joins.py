@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 def roots(joins: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """What each entity stands for that joined another one, after all joins (who joins, who stays), in their order.
+    """Return the root of each joined entity after all joins (joining, staying), in their order.
 
     A join of two that are one already says nothing.
     """

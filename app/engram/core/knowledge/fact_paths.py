@@ -59,11 +59,11 @@ class Web:
             self._count[here] = self._count.get(here, 0) + 1
 
     def onwards(self, entity: int) -> Mapping[frozenset[int], Sequence[tuple[int, int, float, bool]]]:
-        """What leads on from an entity: (id, other end, what it leaves of a path, closed), by what it speaks of."""
+        """Return an entity's edges: (id, other end, rest of the path, closed), by the terms that they match."""
         return self._at.get(entity, {})
 
     def crowd(self, entity: int) -> int:
-        """How many edges lead on from an entity."""
+        """Return the number of edges of an entity."""
         return self._count.get(entity, 0)
 
 
@@ -90,7 +90,7 @@ def begin(starts: Iterable[int]) -> list[Path]:
 
 
 def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -> list[Path]:
-    """Of paths that are one edge longer and come to no entity twice the best ``most`` of each start, best first.
+    """Return the best ``most`` paths of each start that are one edge longer and visit no entity twice, best first.
 
     Of equals the shorter is better, then the one of earlier facts.
 

@@ -56,7 +56,7 @@ class OneAtATime:
 
     @property
     def lower(self) -> float:
-        """What it is very likely above, in (-1, 1): the mean less ``DEVIATIONS`` of the Beta distribution's own."""
+        """Return the lower bound, in (-1, 1): the mean less ``DEVIATIONS`` standard deviations."""
         return self.mean - DEVIATIONS * sqrt(self.mean * (1.0 - self.mean) / (3.0 + self.single + self.several))
 
     @property
@@ -80,7 +80,7 @@ class OneAtATime:
 
 
 def observed(holdings: Sequence[ObjectPeriod]) -> OneAtATime:
-    """What one subject's objects of one predicate say; nothing, if there are none."""
+    """Return the trial of one subject's objects of one predicate; none if there are no objects."""
     if not holdings:
         return OneAtATime()
     weight = 1.0 if len({holding.source for holding in holdings}) > 1 else ONCE

@@ -1,4 +1,4 @@
-"""What a text says, as subject, predicate and object; always with the sentence that says it."""
+"""Facts of a text as subject, predicate and object, each with its sentence."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -182,6 +182,8 @@ class Supports:
                     support=support.support,
                     perplexity=support.perplexity,
                     complete=support.complete,
+                    answered=support.answered,
+                    sufficiency=support.sufficiency,
                 )
                 for support in supported
                 if self.placed[support.sentence_id].passing

@@ -73,7 +73,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class MemorySearchResult:
-    """What a search came to: facts by their places, those that answer first, and these as text."""
+    """Result of a search: facts by their places, answers first, and the same as text."""
 
     text: Linearised
     facts: tuple[int, ...] = ()
@@ -141,7 +141,7 @@ class AgentMemory:
         return replace(self, remarks=(*self.remarks, *remarks))
 
     def conflicts(self, fresh: Iterable[int]) -> tuple[list[int], list[tuple[int, int]]]:
-        """What new facts contradict, and what they supersede, as rules see it: only under functional predicates.
+        """Return the facts that new facts contradict or supersede by rule, under functional predicates only.
 
         A fact without days that is told anew with a day on which it begins is superseded; what an earlier fact's
         own days settle is left to ``core.facts``.
@@ -165,7 +165,7 @@ class AgentMemory:
 
     @cached_property
     def believed(self) -> dict[int, Fact]:
-        """What is believed of each fact, by its place."""
+        """Return the belief of each fact, by its place."""
         words: dict[int, list[FactStatement]] = defaultdict(list)
         for sequence, remark in enumerate(self.remarks, start=1):
             words[remark.fact].append(self._word(sequence, remark))
@@ -192,7 +192,7 @@ class AgentMemory:
         ranked, _ = walk(MemoryGraph(self._index, self._edges, days), begin, pattern, dated=days is not None)
         chosen = ranked[:paths]
         places = list(dict.fromkeys(fact - 1 for path in chosen for fact in path.edges))
-        text = self.told(places, budget)
+        text = self.as_text(places, budget)
         kept_places = tuple(places[: text.kept])
         whole = tuple(path for path in chosen if all(fact - 1 in kept_places for fact in path.edges))
         return MemorySearchResult(
@@ -200,12 +200,12 @@ class AgentMemory:
         )
 
     def summary(self, question: str, budget: int) -> Linearised:
-        """All that is held, as far as it fits: first what speaks to the question, then what came last."""
+        """Return the facts that fit the budget: those that match the question first, then the latest."""
         first = list(self.search(question, paths=24, budget=budget).facts)
         other_places = [place for place in reversed(range(len(self.facts))) if place not in first]
-        return self.told([*first, *other_places], budget)
+        return self.as_text([*first, *other_places], budget)
 
-    def told(self, places: Sequence[int], budget: int) -> Linearised:
+    def as_text(self, places: Sequence[int], budget: int) -> Linearised:
         """These facts as text, as many of the first as fit; numbers are those of sources."""
         statements = [
             statement(
@@ -229,7 +229,7 @@ class AgentMemory:
         return [place for place, fact in self.believed.items() if fact.belief < HELD]
 
     def stored(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the memory as JSON."""
         return {
             "sources": [[one.key, one.document] for one in self.sources],
             "facts": [
@@ -244,7 +244,7 @@ class AgentMemory:
         """The memory that ``stored`` gave."""
         return cls(
             tuple(MemorySource(*one) for one in stored.get("sources", ())),
-            tuple(_kept(*one) for one in stored.get("facts", ())),
+            tuple(_indexed_fact(*one) for one in stored.get("facts", ())),
             tuple(Remark(*one) for one in stored.get("remarks", ())),
             functional,
         )
@@ -288,6 +288,6 @@ class AgentMemory:
         return Index(self.facts)
 
 
-def _kept(*values: Any) -> IndexedFact:
-    *said, sources = values
-    return IndexedFact(**dict(zip(IndexedFact.__slots__, [*said, tuple(sources)], strict=True)))
+def _indexed_fact(*values: Any) -> IndexedFact:
+    *parts, sources = values
+    return IndexedFact(**dict(zip(IndexedFact.__slots__, [*parts, tuple(sources)], strict=True)))

@@ -1,4 +1,4 @@
-"""What is looked up in an agent's memory: entities by their names, and facts by what they are about."""
+"""Index of an agent's memory: entities by name, and facts by subject and object."""
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ class IndexedFact:
 
     @property
     def identity(self) -> Hashable:
-        """What makes two facts one."""
+        """Return the key that equal facts share."""
         return (
             normalise_entity(self.subject),
             self.predicate,
@@ -104,7 +104,7 @@ class Index:
         return found
 
     def namesake(self, entity: int) -> int | None:
-        """Who else its name means: the only other one that is called so but for what is added in brackets."""
+        """Return the only other entity with the same name, brackets left out."""
         name = self.names[entity]
         namesakes = [one for one in self.called.get(bare(name), [])[:SAME_NAMES] if one != entity]
         plain = [one for one in namesakes if self.names[one] == bare(name)]

@@ -31,7 +31,7 @@ Update = Callable[[str, StreamDocument, AgentMemory], "Change"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a correction comes to: facts that it states, and places of facts that it speaks against.
+    """Change by a correction: facts that it states, and places of facts that it contradicts.
 
     ``wrong`` is None where rules are to tell by what is stated anew.
     """
@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """How a play stands before a turn.
+    """State of a play before a turn.
 
     Attributes:
         documents: how many there are.
@@ -80,7 +80,7 @@ class Play:
         return (*acts, "answer")
 
     def stored(self) -> dict[str, Any]:
-        """What a play has to remember, as JSON has it."""
+        """Return the state of the play as JSON."""
         return {"at": self.at, "turn": self.turn, "query": self.query, "note": self.note} | self.memory.stored()
 
     def resumed(self, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "Play":
@@ -97,7 +97,7 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """What a turn came to.
+    """Outcome of a turn.
 
     Attributes:
         play: as it stands after it.
@@ -131,7 +131,7 @@ def begin(question: str, documents: int, *, turns: int | None = None, insert_onl
 
 
 def observe(play: Play, document: StreamDocument | None) -> AgentObservation:
-    """What the agent sees; ``document`` is the current one, None once the last went by."""
+    """Return the agent's observation; ``document`` is the current one, None once the last went by."""
     search_text = None if play.query is None else searched(play.memory, play.query).text.text
     return AgentObservation(
         question=play.question,
@@ -149,14 +149,14 @@ def observe(play: Play, document: StreamDocument | None) -> AgentObservation:
 
 
 def searched(memory: AgentMemory, query: str) -> MemorySearchResult:
-    """What a search of a memory comes to."""
+    """Search a memory within the bounds of a turn."""
     return memory.search(query, edges=EDGES, budget=SEARCH_TOKENS)
 
 
 def carry_out(
     play: Play, turn: AgentTurn, document: StreamDocument | None, insert: Insert, update: Update
 ) -> TurnOutcome:
-    """What a turn comes to: an insert or an update has the next document go by, a search does not.
+    """Carry out a turn: an insert or an update moves on to the next document, a search does not.
 
     Raises:
         ValueError: the play does not offer this action.
@@ -201,7 +201,7 @@ def bearing(memory: AgentMemory, question: str, answer: str) -> list[int]:
 
 
 def _inserted(after: Play, turn: int, grounded: GroundedFacts) -> TurnOutcome:
-    memory, facts = after.memory.insert(grounded.said, turn)
+    memory, facts = after.memory.insert(grounded.facts, turn)
     note = f"{len(facts)} facts were kept."
     if grounded.unsupported:
         note += " The document does not say: " + " / ".join(text[:120] for text in grounded.unsupported[:3])

@@ -1,4 +1,4 @@
-"""Which entity a new name means (GRAM, Eq. 1): joined by alias, or by similarity in its type and neighbourhood.
+"""Alignment of new names (GRAM, Eq. 1): joined by alias, or by similarity in type and neighbourhood.
 
 Equal names are one row and need nobody's word. For what else a name may mean, one statement finds the few that are
 called alike, a second one what is known of them and of it; only those that agree are embedded. A join is an event
@@ -49,7 +49,7 @@ class ProposedJoin:
 
     @property
     def reason(self) -> str:
-        """As the log has it."""
+        """Return the reason as the log stores it."""
         return self.way if self.way == BY_ALIAS else f"{self.way} {self.similarity:.3f}"
 
 
@@ -94,7 +94,7 @@ class AlignService:
             after = max(names)
 
     def _proposed(self, collection: Corpus, names: Mapping[int, str], graph_id: int) -> list[ProposedJoin]:
-        """What names mean; no connection is held while they are embedded."""
+        """Return the joins of new names; no connection is held while they are embedded."""
         if not names:
             return []
         with self._database.snapshot() as reader:

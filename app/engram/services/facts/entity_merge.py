@@ -30,7 +30,7 @@ class JoinService:
         """
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.identify(
+            author = Author.from_judge(
                 writer, scope, said_by, self._constants, key, [said_by[0], entity_id, list(other_ids)]
             )
             if author.at(0).repeated(writer, target) is not None:

@@ -28,7 +28,7 @@ ROWS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who says a fact: a sentence of a passage, or a statement."""
+    """Origin of a fact: a sentence of a passage, or a statement."""
 
     sentence_id: int | None = None
     passage_id: int | None = None

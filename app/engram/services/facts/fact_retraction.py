@@ -42,7 +42,7 @@ class BeliefChange:
 
 @dataclass(frozen=True, slots=True)
 class FactRetraction:
-    """What a revocation comes to.
+    """Result of a revocation.
 
     Attributes:
         event: of the log; None for a preview, or if nothing matched.
@@ -87,7 +87,7 @@ class WithdrawService:
         return event
 
     def preview(self, scope: Scope, criteria: FactEventFilter, graph_name: str | None = None) -> FactRetraction:
-        """What a revocation of all that match would change; nothing is changed.
+        """Return the changes that a revocation of all matches would make, without making them.
 
         Raises:
             InvalidRequestError: the time span is empty, or more match than one revocation takes back.
@@ -107,7 +107,7 @@ class WithdrawService:
                 replace(group, words=[word for word in group.words if word.sequence not in revoked_sequences])
                 for group in groups
             ]
-        return _told(None, events, before, replay(remaining)[0])
+        return _retraction(None, events, before, replay(remaining)[0])
 
     def revoke_all(
         self, scope: Scope, criteria: FactEventFilter, graph_name: str | None = None, *, judge: str, key: str | None
@@ -122,7 +122,7 @@ class WithdrawService:
         _check(criteria)
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.identify(
+            author = Author.from_judge(
                 writer,
                 scope,
                 said_by,
@@ -132,11 +132,11 @@ class WithdrawService:
             )
             known = author.repeated(writer, target)
             if known is not None:
-                return _told(known, fact_events.find_many(writer, target, known.covers or ()), {}, {})
+                return _retraction(known, fact_events.find_many(writer, target, known.covers or ()), {}, {})
             graph_id = None if graph_name is None else graph_of(writer, target, graph_name)
             events = _matching(fact_revocations.matching(writer, target, criteria, graph_id, MOST + 1))
             if not events:
-                return _told(None, events, {}, {})
+                return _retraction(None, events, {}, {})
             facts = [claim.fact_id for group in _groups(writer, target, events) for claim in group.claims]
             before = belief_groups.stored(writer, target, facts)
             covers = _take_back(writer, target, events)
@@ -148,7 +148,7 @@ class WithdrawService:
                 reason=str(criteria),
                 covers=covers,
             )
-            return _told(event, events, before, belief_groups.stored(writer, target, facts))
+            return _retraction(event, events, before, belief_groups.stored(writer, target, facts))
 
 
 def _check(criteria: FactEventFilter) -> None:
@@ -167,7 +167,7 @@ def _groups(reader: Reader, target: int, events: Sequence[StoredFactEvent]) -> l
     return belief_groups.groups(reader, target, belief_groups.keys_of(reader, target, facts))
 
 
-def _told(
+def _retraction(
     event: StoredFactEvent | None,
     events: Sequence[StoredFactEvent],
     before: Mapping[int, Fact],

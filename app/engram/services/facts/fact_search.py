@@ -28,7 +28,7 @@ class FoundPath:
 
 @dataclass(slots=True)
 class FactSearchResult:
-    """What a search came to.
+    """Result of a search.
 
     Attributes:
         starts: entity -> its name, of those it began at.
@@ -79,7 +79,7 @@ class FactSearch:
                 " ".join(pattern.predicate.casefold().split()) if pattern.predicate else None,
             )
             ranked, edges = walk(_Tables(reader, target, allowed), begin, pattern, dated=days is not None)
-            return _shown(reader, target, begin.starts, names, ranked, edges, pattern)
+            return _search_result(reader, target, begin.starts, names, ranked, edges, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class _Tables:
         return fact_edges.around(self.reader, self.collection_id, entities, self.allowed, most, read)
 
 
-def _shown(
+def _search_result(
     reader: Reader,
     target: int,
     starts: Sequence[int],

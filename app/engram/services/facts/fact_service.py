@@ -33,7 +33,7 @@ class StatedFact:
 
     @property
     def words(self) -> str:
-        """What its source says."""
+        """Return the words of its source."""
         return self.sentence or f"{self.triple.subject} {self.triple.predicate} {self.triple.object}"
 
 
@@ -47,7 +47,7 @@ class AppliedEvent:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What a judge says of a fact.
+    """A judge's word on a fact.
 
     Attributes:
         action: confirm, contradict, supersede or close.
@@ -70,7 +70,7 @@ class PassageGoneError(NotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What an instruction in words comes to: facts to state, and others that it contradicts."""
+    """Correction by an instruction in words: facts to state, and facts that it contradicts."""
 
     instruction: str
     graph: str | None
@@ -90,7 +90,7 @@ class FactsService:
         self._align = align
 
     def read(self, title: str | None, text: str) -> list[StatedFact]:
-        """What a text says, by the rules of extraction."""
+        """Read the facts of a text by rules."""
         (sentences,) = self._language.analyse_passages([PassageText(title, text)])
         return [StatedFact(triple, sentences[triple.sentence].text) for triple in extract_facts(title, sentences)]
 
@@ -120,7 +120,7 @@ class FactsService:
             IdempotencyConflictError: the key was used before with another request.
             InvalidRequestError: a fact says nothing, or ends before it begins.
         """
-        body = _asked(stated, source, graph_name, fingerprint)
+        body = _request_values(stated, source, graph_name, fingerprint)
         with begun(self._database, scope) as (writer, target):
             author = Author.source(scope, source, fact_learning.as_source(self._constants), key, body)
             known = author.repeated(writer, target)
@@ -135,12 +135,14 @@ class FactsService:
     def stated_before(
         self, scope: Scope, *, source: str, graph_name: str | None, key: str | None, fingerprint: Any
     ) -> AppliedEvent | None:
-        """What the same request came to when it was made under this key before; None if it was not.
+        """Return the result of the same request under this key; None if it is the first.
 
         Raises:
             IdempotencyConflictError: the key was used before with another request.
         """
-        author = Author.source(scope, source, self._constants, key, _asked((), source, graph_name, fingerprint))
+        author = Author.source(
+            scope, source, self._constants, key, _request_values((), source, graph_name, fingerprint)
+        )
         with self._database.read() as reader:
             known = author.repeated(reader, scope.collection.id)
             return None if known is None else AppliedEvent(known, _stated_by(reader, scope.collection.id, known))
@@ -156,14 +158,14 @@ class FactsService:
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
             body = [said_by[0], [asdict(one) for one in revisions]]
-            author = Author.identify(writer, scope, said_by, self._constants, key, body)
+            author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             return done or _revise(writer, target, author, revisions)
 
     def repeated(
         self, scope: Scope, *, judge: str, key: str, instruction: str, graph_name: str | None
     ) -> list[AppliedEvent]:
-        """What an instruction came to when it was given under this key before.
+        """Return the result of the same instruction under this key.
 
         Raises:
             IdempotencyConflictError: the key was used before with another request.
@@ -171,7 +173,7 @@ class FactsService:
         said_by = scope.judge(judge)
         with self._database.read() as reader:
             target = scope.collection.id
-            author = Author.identify(
+            author = Author.from_judge(
                 reader, scope, said_by, self._constants, key, [said_by[0], instruction, graph_name]
             )
             return _repeated(reader, target, author)
@@ -185,7 +187,7 @@ class FactsService:
         said_by = scope.judge(judge)
         body = [said_by[0], correction.instruction, correction.graph]
         with begun(self._database, scope) as (writer, target):
-            author = Author.identify(writer, scope, said_by, self._constants, key, body)
+            author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             if done:
                 return done
@@ -202,8 +204,10 @@ class FactsService:
         return done
 
 
-def _asked(stated: Sequence[StatedFact], source: str, graph_name: str | None, fingerprint: Any) -> list[Any]:
-    """What a statement is told from another by."""
+def _request_values(
+    stated: Sequence[StatedFact], source: str, graph_name: str | None, fingerprint: Any
+) -> list[Any]:
+    """Return the values that tell one statement from another."""
     return [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
 
 

@@ -1,4 +1,4 @@
-"""What every change of facts begins with: a transaction, its lock, and an event of the log under its key."""
+"""Beginning of every change of facts: a transaction, its lock, and an event of the log under its key."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def begun(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
 
 @contextmanager
 def having(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
-    """The same, of a collection that nobody has to be asked for."""
+    """Begin a change of a collection that is already resolved."""
     with database.write() as writer:
         if not collections.keep(writer, target.id):
             raise collections.gone_error(target.name)
@@ -60,7 +60,7 @@ def graph_of(reader: Reader, collection_id: int, name: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who says something, how far that counts, and what was asked for under which key.
+    """Author of a change, with its standing and the request's key.
 
     Attributes:
         judge: or source.
@@ -77,7 +77,7 @@ class Author:
     principal: str
 
     @classmethod
-    def identify(
+    def from_judge(
         cls,
         reader: Reader,
         scope: Scope,
@@ -102,11 +102,11 @@ class Author:
 
     @classmethod
     def source(cls, scope: Scope, name: str, constants: FilterConstants, key: str | None, body: Any) -> "Author":
-        """Of a source, of which nothing is set, as it may be called like a judge."""
+        """Return the author for a source; settings of a judge with the same name do not count."""
         return cls(name, constants, key, _digest(body), scope.principal.name)
 
     def stating(self) -> "Author":
-        """The same as a source of what it states itself."""
+        """Return the author as the source of its own statement."""
         return replace(self, constants=as_source(self.constants))
 
     def at(self, place: int) -> "Author":

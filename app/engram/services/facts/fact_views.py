@@ -98,7 +98,7 @@ class ShowService:
             )
 
     def predicates(self, scope: Scope, graph: str | None) -> list[Predicate]:
-        """What is known of a graph's predicates.
+        """Return the counts and declarations of a graph's predicates.
 
         Raises:
             NotFoundError: there is no such graph.

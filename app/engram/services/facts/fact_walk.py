@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w[\w'’.&-]*|[()]", re.UNICODE)
 
 @dataclass(frozen=True, slots=True)
 class FactPattern:
-    """What is searched for: a question, entities, or a pattern of a fact; at least one of them.
+    """Pattern of a search: a question, entities, or parts of a fact; at least one of them.
 
     Attributes:
         entities: names or ids.
@@ -71,7 +71,7 @@ class FactPattern:
 
 
 class WalkGraph(Protocol):
-    """What a walk goes over."""
+    """Graph of a walk."""
 
     def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
         """Facts that begin or end at these entities or their namesakes, see ``storage.facts.search.around``."""
@@ -80,7 +80,7 @@ class WalkGraph(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WalkStart:
-    """Where a walk starts.
+    """Start of a walk.
 
     Attributes:
         starts: entities.
@@ -94,20 +94,20 @@ class WalkStart:
 
 
 def begun(pattern: FactPattern, find: Callable[[Sequence[str]], Sequence[Start]]) -> WalkStart:
-    """Where to start: at what is named, the longest names first; ``find`` gives entities of normalised names.
+    """Return the start: the entities that are named, longest names first; ``find`` gives them by normalised names.
 
     A question that is all in lower case is looked through a second time, where nothing else was found.
     """
-    said, ids = names_of(pattern)
-    found = longest(pattern, find(said)) if said else []
-    if not found and not ids and pattern.question is not None:
+    names, ids = names_of(pattern)
+    starting_points = longest(pattern, find(names)) if names else []
+    if not starting_points and not ids and pattern.question is not None:
         lowered = list(dict.fromkeys(runs(pattern.question, lower=True)))
-        found = longest(pattern, find(lowered)) if lowered else []
-    starts = list(dict.fromkeys([*ids, *(start.entity_id for start in found)]))[:STARTS]
-    used = {start.name for start in found if start.entity_id in starts}
+        starting_points = longest(pattern, find(lowered)) if lowered else []
+    starts = list(dict.fromkeys([*ids, *(start.entity_id for start in starting_points)]))[:STARTS]
+    used = {start.name for start in starting_points if start.entity_id in starts}
     return WalkStart(
         starts,
-        {start.entity_id: start.surface for start in reversed(found)},
+        {start.entity_id: start.surface for start in reversed(starting_points)},
         asked_terms(words_beside(pattern.question or "", used)),
     )
 
@@ -144,7 +144,7 @@ def runs(question: str, *, lower: bool = False) -> Iterable[str]:
 
 
 def longest(pattern: FactPattern, starts: Sequence[Start]) -> list[Start]:
-    """What is meant: no name within a longer one that was found, and exact names first."""
+    """Return the entities that names mean: none within a longer match, exact names first."""
     exact = {start.name for start in starts if start.exact}
     named = {normalise_entity(name) for name in pattern.entities if isinstance(name, str)}
     named |= {normalise_entity(name) for name in (pattern.subject, pattern.object) if name is not None}
@@ -170,7 +170,7 @@ def words_beside(question: str, names: Iterable[str]) -> list[str]:
 
 
 def walk(
-    ground: WalkGraph, begun: WalkStart, wanted: FactPattern, *, dated: bool
+    ground: WalkGraph, begun: WalkStart, pattern: FactPattern, *, dated: bool
 ) -> tuple[list[Path], dict[int, Edge]]:
     """The best paths, and all edges that were read; ``dated``: days are asked for, and the edges hold then."""
     edges: dict[int, Edge] = {}
@@ -181,8 +181,8 @@ def walk(
     beam = fact_paths.begin(begun.starts)
     ended: list[Path] = []
     link = _Links(one, begun.asked, dated=dated)
-    pattern = wanted.question is None and not wanted.entities
-    for _ in range(1 if pattern else wanted.edges):
+    is_pattern = pattern.question is None and not pattern.entities
+    for _ in range(1 if is_pattern else pattern.edges):
         frontier = list(dict.fromkeys(path.end for path in beam if path.end and path.end not in read))[:FRONTIER]
         if frontier:
             near = ground.around(frontier, read, EDGES)
@@ -196,8 +196,8 @@ def walk(
                     edges[edge.id] = edge
                     web.add(link(edge))
         beam = fact_paths.extend(beam, web, known, KEPT)
-        ended += [path for path in beam if wanted.include_closed or not path.last_closed or dated]
-    return fact_paths.interleaved(_matching(ended, edges, begun.starts, wanted) if pattern else ended), edges
+        ended += [path for path in beam if pattern.include_closed or not path.last_closed or dated]
+    return fact_paths.interleaved(_matching(ended, edges, begun.starts, pattern) if is_pattern else ended), edges
 
 
 def _matching(
@@ -252,7 +252,7 @@ def statement(names: tuple[str, str, str], edge: Edge, belief: float, source: Ha
 
 
 def _span(edge: Edge) -> str:
-    """When it held, by years."""
+    """Return the years in which it held."""
     first = "" if edge.valid_from == ALWAYS else str(datetime.fromordinal(edge.valid_from).year)
     last = "" if edge.held_until >= NEVER else str(datetime.fromordinal(max(edge.held_until - 1, 1)).year)
     if first == last:

@@ -19,7 +19,7 @@ from engram.storage.facts.merged_graphs import StatedEvent, StatedSentence
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What a merge came to: its event, and what it brought along that was not there."""
+    """Result of a merge: its event, and the counts of new rows."""
 
     event: StoredFactEvent
     facts: Sequence[int]
@@ -56,22 +56,22 @@ class AdoptService:
         """
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.identify(writer, scope, said_by, self._constants, key, [said_by[0], graph_name, into])
+            author = Author.from_judge(writer, scope, said_by, self._constants, key, [said_by[0], graph_name, into])
             known = author.repeated(writer, target)
             if known is not None:
-                return _told(writer, target, known)
+                return _merge_result(writer, target, known)
             source = graph_of(writer, target, graph_name)
             if into == graph_name:
                 raise InvalidRequestError("A graph is merged with another one.")
             into_id = OWN if into is None else fact_graph.open_graph(writer, target, into)
             event = author.append(writer, target, into_id, "adopt", other_id=source, reason=graph_name)
             new = _adopt(writer, target, event, source)
-            adopted_now = _told(writer, target, event)
+            adopted_now = _merge_result(writer, target, event)
         self._align.join_new(scope.collection, new, into_id)
         return adopted_now
 
 
-def _told(writer: Writer, target: int, event: StoredFactEvent) -> Adopted:
+def _merge_result(writer: Writer, target: int, event: StoredFactEvent) -> Adopted:
     sentences = fact_events.given_by(writer, target, event.id)
     brought = fact_events.find_many(writer, target, merged_graphs.parts(writer, target, [event.id]))
     merges = sum(one.kind == "merge" for one in brought)

@@ -50,7 +50,7 @@ class StreamDocument:
 class GroundedFacts:
     """Facts with the sentences that say them, and what was inserted that no sentence says."""
 
-    said: Sequence[tuple[Triple, MemorySource]]
+    facts: Sequence[tuple[Triple, MemorySource]]
     unsupported: Sequence[str]
 
 
@@ -60,7 +60,7 @@ def by_rules(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[T
 
 
 def grounded(text: str, document: StreamDocument, language: Language, read: Reader = by_rules) -> GroundedFacts:
-    """What is inserted of a document, as facts.
+    """Return the facts that an insert adds from a document.
 
     Args:
         text: sentences, as the agent gives them.
@@ -82,21 +82,21 @@ def grounded(text: str, document: StreamDocument, language: Language, read: Read
             reworded.append((at, sentence))
         else:
             chosen[at] = None
-    said = [
+    facts = [
         (triple, document.source(triple.sentence))
         for triple in (read(document.title, whole) if chosen else [])
         if triple.sentence in chosen
     ]
     for at, sentence in reworded:
         borne = [triple for triple in read(document.title, [sentence]) if bears(own[at], document.title, triple)]
-        said += [(triple, document.source(at)) for triple in borne]
+        facts += [(triple, document.source(at)) for triple in borne]
         if not borne:
             unsupported.append(sentence.text)
-    return GroundedFacts(said, unsupported)
+    return GroundedFacts(facts, unsupported)
 
 
 def origin(statement: str, sentences: Sequence[str]) -> int | None:
-    """Which of the sentences says this: that with most of its content words; None if none has enough of them."""
+    """Return the place of the sentence with most of the content words; None if none has enough of them."""
     content = _content(statement)
     if not content:
         return None

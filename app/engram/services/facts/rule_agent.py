@@ -33,7 +33,7 @@ def insert_relevant(play: Play, document: StreamDocument, language: Language) ->
 
 
 def update(turn: AgentTurn) -> AgentTurn:
-    """The same turn as a correction: what goes against what it says is doubted or over."""
+    """Return the same turn as a correction: facts that contradict it are doubted or closed."""
     return turn if turn.skips else AgentTurn("update", turn.content, turn.thought)
 
 

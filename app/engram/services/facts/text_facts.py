@@ -1,4 +1,4 @@
-"""What a text says, read by rules or by a language model within a budget.
+"""Facts of a text, read by rules or by a language model within a budget.
 
 The model is asked before any transaction begins. What it fails, or what the budget does not reach, the rules read,
 and whoever asked is told so.
@@ -25,7 +25,7 @@ BY_LLM: Extraction = "llm"
 
 @dataclass(frozen=True, slots=True)
 class ExtractedFacts:
-    """What a text says.
+    """Facts of a text.
 
     Attributes:
         stated: each fact with the sentence that says it.
@@ -81,7 +81,7 @@ class TextService:
         self._extraction = extraction
 
     def chosen(self, extraction: Extraction | None, *, allowed: bool) -> Extraction:
-        """What reads a text: as wanted, else as is set where whoever asks may use the model.
+        """Return the reader of a text: the requested one, else the setting's if the caller may use the model.
 
         Raises:
             LlmNotConfiguredError: the model is wanted and there is no endpoint.
@@ -95,7 +95,7 @@ class TextService:
     def read(
         self, title: str | None, text: str, by: Extraction = BY_RULES, budget: Budget | None = None
     ) -> ExtractedFacts:
-        """What a text says. The model reads a long one in pieces; a piece that it fails the rules read.
+        """Read the facts of a text. The model reads long text in pieces; the rules read pieces that it fails.
 
         No transaction may be open.
         """
@@ -111,7 +111,7 @@ class TextService:
 def read_by_model(
     llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis]
 ) -> tuple[list[Triple], list[str]]:
-    """What the sentences of a passage say by the model, piece by piece, and why the rules read pieces of it."""
+    """Read the facts of a passage by the model, piece by piece; return reasons for pieces read by rules."""
     found: list[Triple] = []
     failed: list[str] = []
     ruled: list[Triple] | None = None

@@ -23,7 +23,7 @@ class JudgedVerdict(Protocol):
     @property
     def features(self) -> NDArray[np.float32] | None: ...
     @property
-    def sufficiency(self) -> NDArray[np.float32] | None: ...
+    def answer_features(self) -> NDArray[np.float32] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ def _compared(prior: Prior, statement: JudgedStatement) -> CandidateComparison |
 def _of_answer(prior: Prior, statement: JudgedStatement) -> WeightObservation | None:
     """Return the verdict's observation of whether the answer was sufficient."""
     judged = statement.judged
-    if not judged.ranked or judged.sufficiency is None or len(judged.sufficiency) != len(prior.mean):
+    if not judged.ranked or judged.answer_features is None or len(judged.answer_features) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
     outcome = sufficiency.verdict_outcome(
         judged.verdict, statement.named, judged.ranked[: sufficiency.FIRST], known=statement.known
     )
     if outcome is None:
         return None
-    return sufficiency.observe(judged.sufficiency.astype(np.float64), outcome, prior, statement.noise)
+    return sufficiency.observe(judged.answer_features.astype(np.float64), outcome, prior, statement.noise)

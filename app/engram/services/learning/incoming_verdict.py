@@ -7,6 +7,7 @@ from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import LIKELY, Expansion, JudgedRound, LikelySupport, LoggedVerdict
+from engram.core.filter.ratings import FIRST, Rating
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import passages
 from engram.storage.database import Reader
@@ -29,6 +30,30 @@ class NamedSentence:
     examined: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class IncomingRating:
+    """A thumb under an answer as it comes in, see ``core.filter.ratings``.
+
+    Attributes:
+        cited: sentences that the answer used; one without sentence id and text stands for its whole passage.
+        reason: one of ``REASONS``, or free text.
+    """
+
+    rating: Rating
+    cited: Sequence[NamedSentence] = ()
+    reason: str | None = None
+
+    @property
+    def passages(self) -> list[str]:
+        """External ids of the passages that are cited as a whole."""
+        return [one.passage_id for one in self.cited if one.passage_id is not None and one.text is None]
+
+    @property
+    def sentences(self) -> list[NamedSentence]:
+        """The cited sentences."""
+        return [one for one in self.cited if one.sentence_id is not None or one.text is not None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """Verdict of a judge on one episode.
@@ -47,6 +72,7 @@ class Verdict:
         judge: who it says judged; None: whose key it came with.
         confidence: in [0.01, 1]; divides the observation noise.
         rounds: of the session that is judged, as the log is to have them.
+        rating: thumb that stands for all of the above but ``judge`` and ``confidence``.
     """
 
     query_id: UUID
@@ -63,6 +89,7 @@ class Verdict:
     judge: str | None = None
     confidence: float = 1.0
     rounds: Sequence[JudgedRound] = ()
+    rating: IncomingRating | None = None
 
     @property
     def vouches(self) -> bool:
@@ -72,7 +99,13 @@ class Verdict:
     @property
     def named(self) -> list[NamedSentence]:
         """All sentences it names, for and against."""
-        return [*self.supporting, *self.rejected, *self.missed]
+        cited = [] if self.rating is None else self.rating.sentences
+        return [*self.supporting, *self.rejected, *self.missed, *cited]
+
+    @property
+    def named_passages(self) -> list[str]:
+        """External ids of all passages it names as a whole."""
+        return [*self.supporting_passages, *([] if self.rating is None else self.rating.passages)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +120,7 @@ class ResolvedNames:
         twins: sentence of such a passage -> the one that stood for it, and its sentences that are the same.
         nearest: passage that helped as a whole -> its sentences, the nearest to the question first; none where the
             question's vector is not comparable with theirs.
+        first: the first passages of a rated answer, best first.
     """
 
     sentences: Collection[int]
@@ -95,6 +129,7 @@ class ResolvedNames:
     standing: Mapping[int, int] = field(default_factory=dict)
     twins: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
     nearest: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    first: Sequence[int] = ()
 
 
 def named_by_id(verdict: Verdict) -> ResolvedNames | None:
@@ -102,7 +137,7 @@ def named_by_id(verdict: Verdict) -> ResolvedNames | None:
     supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
     rejects = {name.sentence_id for name in verdict.rejected}
     named = supports | rejects
-    if verdict.supporting_passages or None in named or supports & rejects:
+    if verdict.rating is not None or verdict.supporting_passages or None in named or supports & rejects:
         return None
     return ResolvedNames({sentence for sentence in named if sentence is not None}, {}, {})
 
@@ -111,7 +146,7 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
     """Resolve the verdict's names to existing rows."""
     named = verdict.named
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
-    external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.supporting_passages)
+    external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
     versions = passages.versions(reader, collection_id, external)
     held = {name: version[0] for name, version in versions.items()}
     named_passages = {*held.values(), *(sentence.passage_id for sentence in by_id.values())}
@@ -128,9 +163,13 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> ResolvedNam
         for duplicate, passage in standing.items()
         for sentence, text in texts.get(duplicate, ())
     }
-    helpful = {standing.get(held[name], held[name]) for name in verdict.supporting_passages if name in held}
-    nearest = episodes.nearest_sentences(reader, collection_id, verdict.query_id, helpful)
-    return ResolvedNames(by_id.keys(), held, texts, standing, twins, nearest)
+    helpful = {standing.get(held[name], held[name]) for name in verdict.named_passages if name in held}
+    first: Sequence[int] = ()
+    if verdict.rating is not None:
+        answered = episodes.answered(reader, collection_id, [verdict.query_id])
+        first = [passage for answer in answered.values() for passage in answer.shown[:FIRST]]
+    nearest = episodes.nearest_sentences(reader, collection_id, verdict.query_id, {*helpful, *first})
+    return ResolvedNames(by_id.keys(), held, texts, standing, twins, nearest, first)
 
 
 def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
@@ -142,19 +181,15 @@ def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
     Raises:
         InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected.
     """
-    unknown = sorted(set(verdict.supporting_passages) - names.passages.keys())
-    if unknown:
-        raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
-    named = {names.passages[name] for name in verdict.supporting_passages}
-    helpful = sorted({names.standing.get(passage, passage) for passage in named})
-    missed = _ids(verdict.missed, names)
-    supports = sorted({*_ids(verdict.supporting, names), *missed})
+    helpful = passage_ids(verdict.supporting_passages, names)
+    missed = sentence_ids(verdict.missed, names)
+    supports = sorted({*sentence_ids(verdict.supporting, names), *missed})
     rejects = _examined(verdict.rejected, names)
     both = sorted(set(supports) & rejects.keys())
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
     spared = {*helpful, *(names.twins[one][0] for one in supports if one in names.twins)}
-    supports = sorted({same for one in supports for same in _in_shown_passage(one, names)})
+    supports = shown_sentences(supports, names)
     rejects = _rejected(rejects, supports, names)
     missed = [one for one in missed if one in supports]
     return LoggedVerdict(
@@ -167,12 +202,30 @@ def resolved(verdict: Verdict, names: ResolvedNames) -> LoggedVerdict:
         generation_score=verdict.generation_score,
         passages=tuple(helpful),
         spared=tuple(sorted(sentence for passage in spared for sentence, _ in names.texts.get(passage, ()))),
-        likely=_likely(helpful, names, supports, rejects),
+        likely=likely_supports(helpful, names, supports, rejects),
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
         examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
         rounds=tuple(verdict.rounds),
     )
+
+
+def passage_ids(named: Sequence[str], names: ResolvedNames) -> list[int]:
+    """Return the ids of the named passages as they were shown, in order.
+
+    Raises:
+        InvalidRequestError: one of them does not exist.
+    """
+    unknown = sorted(set(named) - names.passages.keys())
+    if unknown:
+        raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
+    ids = {names.passages[name] for name in named}
+    return sorted({names.standing.get(passage, passage) for passage in ids})
+
+
+def shown_sentences(sentences: Sequence[int], names: ResolvedNames) -> list[int]:
+    """Return the sentences as the shown passages have them, in id order."""
+    return sorted({same for one in sentences for same in _in_shown_passage(one, names)})
 
 
 def _in_shown_passage(sentence: int, names: ResolvedNames) -> Sequence[int]:
@@ -191,7 +244,7 @@ def _rejected(rejects: Mapping[int, float], supports: Sequence[int], names: Reso
     return dict(sorted(shown.items()))
 
 
-def _likely(
+def likely_supports(
     helpful: Sequence[int], names: ResolvedNames, supports: Collection[int], rejects: Collection[int]
 ) -> tuple[LikelySupport, ...]:
     """Return for each helpful passage without a supported sentence the nearest sentence that is not rejected."""
@@ -204,8 +257,12 @@ def _likely(
     return tuple(LikelySupport(sentence, LIKELY) for sentence in sorted(chosen))
 
 
-def _ids(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> list[int]:
-    """The named sentences, in order."""
+def sentence_ids(names: Sequence[NamedSentence], resolved_names: ResolvedNames) -> list[int]:
+    """The named sentences, in order.
+
+    Raises:
+        InvalidRequestError: one of them does not exist.
+    """
     return list(_examined(names, resolved_names))
 
 

@@ -127,6 +127,7 @@ def event_of(event: PendingEvent, question: int, noise: FeedbackPolicy) -> Event
         contested_share=noise.contested,
         process_noise=noise.process,
         complete=event.verdict.complete,
+        sufficiency=event.sufficiency,
     )
 
 

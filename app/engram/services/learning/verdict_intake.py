@@ -17,7 +17,15 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.auth.encoder import Encoder
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, named_by_id, resolved
+from engram.services.learning.incoming_rating import rated
+from engram.services.learning.incoming_verdict import (
+    IncomingRating,
+    NamedSentence,
+    Verdict,
+    look_up,
+    named_by_id,
+    resolved,
+)
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
@@ -38,8 +46,9 @@ GATHER_SECONDS = 0.01
 LOOKING_UP = 4
 """Threads for verdicts that name what has to be looked up."""
 
-SAID = [attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds")]
-"""What makes one verdict another than the one before it under its key; rounds are the session's own."""
+SAID = [attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds", "rating")]
+"""Fields that tell one verdict from another under its key, besides its rating; rounds are the session's
+own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,8 @@ class _Arriving:
     def hash(self) -> bytes:
         """By which the same verdict is known again."""
         content = {name: getattr(self.verdict, name) for name in SAID}
+        if self.verdict.rating is not None:
+            content["rating"] = self.verdict.rating
         return hashlib.sha256(json.dumps(content, default=_plain).encode()).digest()
 
     def settle(self, accept: Callable[[], Accepted]) -> None:
@@ -225,7 +236,8 @@ class Intake:
             if not met.has_episode:
                 raise episodes.missing(verdict.query_id)
             names = look_up(reader, target.id, verdict)
-        [accepted] = self._store([_new(arriving, resolved(verdict, names))])
+        logged = resolved(verdict, names) if verdict.rating is None else rated(verdict, verdict.rating, names)
+        [accepted] = self._store([_new(arriving, logged)])
         if accepted is not None:
             self._announce([accepted] if arriving.announced else [])
             return accepted
@@ -286,7 +298,7 @@ def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] =
 
 def _plain(value: object) -> object:
     """Convert values that JSON lacks."""
-    return asdict(value) if isinstance(value, NamedSentence | Expansion) else str(value)
+    return asdict(value) if isinstance(value, NamedSentence | Expansion | IncomingRating) else str(value)
 
 
 def _checked(arriving: _Arriving, accepted: Accepted) -> Accepted:

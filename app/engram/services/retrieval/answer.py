@@ -70,6 +70,7 @@ class Answer:
     would have gone on, for another question to resume; None where nothing was walked. ``alone``: features alone
     chose what is shown: neither what verdicts recall, nor expansions, nor chance had a say.
     ``collapse_duplicates``: whether duplicates of better passages are left out.
+    ``trace_id``: the trace that its query belongs to, as the caller named it.
     """
 
     query_id: UUID
@@ -94,3 +95,4 @@ class Answer:
     rest: Walk | None = None
     alone: bool = False
     collapse_duplicates: bool = False
+    trace_id: str | None = None

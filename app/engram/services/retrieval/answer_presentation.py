@@ -63,6 +63,7 @@ def answer(result: RetrievalResult) -> Answer:
         rest=hop_loop.remaining_walk(plan, walk) if walk.hops else None,
         alone=result.ranking.teaches and not result.explored.passages,
         collapse_duplicates=plan.collapses,
+        trace_id=plan.query.trace_id,
     )
 
 
@@ -104,6 +105,7 @@ def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
         estimate.vouched,
         {name: FeatureTrace(value, weight) for name, value, weight in weighted},
         estimate.events,
+        remembered=estimate.remembered,
     )
 
 

@@ -29,6 +29,7 @@ class SufficiencyEstimate:
         features: see ``sufficiency.FEATURES``, (k,); none where nothing was found.
         weights: what is believed of them, (k,).
         events: verdicts in the weights.
+        remembered: lower bound by what is known of the evidence that leads, see ``remembered_sufficiency``.
     """
 
     model: float
@@ -36,11 +37,12 @@ class SufficiencyEstimate:
     features: NDArray[np.float64]
     weights: NDArray[np.float64]
     events: int
+    remembered: float = 0.0
 
     @property
     def probability(self) -> float:
         """The model's, but at least what verdicts on a nearby past question vouch for: recall brings that up."""
-        return max(self.model, self.vouched)
+        return max(self.model, self.vouched, self.remembered)
 
 
 def enough(

@@ -189,12 +189,13 @@ class SufficiencyTrace:
     """Why an answer is believed to be enough with its probability.
 
     Attributes:
-        probability: the higher one of the two that follow.
+        probability: the highest of ``model``, ``vouched`` and ``remembered``.
         model: by the features: 1 / (1 + exp(-sum of value times weight)).
         vouched: by a verdict on a nearby past question that claimed to name all evidence.
         features: by name, see ``sufficiency.FEATURES``; none where nothing was found.
         events: verdicts in the weights.
         influences: the strongest of them; ``influences_cut`` says that there are more.
+        remembered: lower bound by what verdicts on nearby past questions said of the evidence that leads.
     """
 
     probability: float
@@ -204,6 +205,7 @@ class SufficiencyTrace:
     events: int
     influences: list[SufficiencyInfluence] = field(default_factory=list)
     influences_cut: bool = False
+    remembered: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

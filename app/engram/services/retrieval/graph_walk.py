@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from engram.core.planning.feedback_stop import PoolVerdict
 from engram.core.ranking import propagation
 from engram.core.ranking.propagation import Candidates
+from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
 
@@ -74,6 +75,7 @@ class Walk:
         recalled: what nearby past questions were supported by.
         priors: sentence -> recall prior in [0, 1], the strongest few.
         vouched: strongest prior from a verdict that claimed to name all evidence.
+        evidence_known: sentences that supported nearby past questions, by question.
         stop_reason: why it stopped; None while it may go on.
         near: passages near the question, best first; None where the collection is small, see ``propagate``.
         reached: by the first hop, if that was read already; it is not stored, and read again then.
@@ -85,6 +87,7 @@ class Walk:
     recalled: Sequence[PastSupport] = ()
     priors: Mapping[int, float] = field(default_factory=dict)
     vouched: float = 0.0
+    evidence_known: Sequence[PastEvidence] = ()
     stop_reason: StopReason | None = None
     near: Sequence[int] | None = None
     reached: HopResult | None = None
@@ -123,6 +126,7 @@ class Walk:
             "recalled": [asdict(past) for past in self.recalled],
             "priors": list(self.priors.items()),
             "vouched": self.vouched,
+            "evidence_known": [asdict(one) for one in self.evidence_known],
             "stop_reason": self.stop_reason,
             "near": None if self.near is None else list(self.near),
         }
@@ -137,6 +141,7 @@ def loaded(stored: Mapping[str, Any]) -> Walk:
         recalled=[PastSupport(**past) for past in stored["recalled"]],
         priors=dict(stored["priors"]),
         vouched=stored["vouched"],
+        evidence_known=[PastEvidence(**one) for one in stored.get("evidence_known", ())],
         stop_reason=stored["stop_reason"],
         near=stored["near"],
     )

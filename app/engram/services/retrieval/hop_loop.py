@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from engram.core.ranking import coverage, propagation
 from engram.core.ranking.question_memory import nearness, net_support, recall_priors, ungated_support
+from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
 from engram.services.retrieval.passage_key_cache import Known
 from engram.services.retrieval.query_plan import QueryPlan
@@ -76,8 +77,15 @@ def begin(
         ]
     priors, vouched = question_memory_priors(recalled, plan.question_memory_threshold)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
-    reached = None if joining else walk.reached
-    return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched, reached=reached)
+    return replace(
+        walk,
+        joining=joining,
+        recalled=[past for past in recalled if net_support(past.support, past.perplexity) > 0],
+        priors=priors,
+        vouched=vouched,
+        evidence_known=_evidence_known(recalled, plan.question_memory_threshold),
+        reached=None if joining else walk.reached,
+    )
 
 
 def remaining_walk(plan: QueryPlan, walk: Walk) -> Walk:
@@ -251,6 +259,21 @@ def question_memory_priors(recalled: Sequence[PastSupport], gate: float) -> tupl
     priors = recall_priors((past.sentence_id, nearby, net) for past, nearby, net in near)
     strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
     return dict(strongest), max((nearby * net for past, nearby, net in near if past.complete), default=0.0)
+
+
+def _evidence_known(recalled: Sequence[PastSupport], gate: float) -> list[PastEvidence]:
+    """Evidence of past questions, for the sufficiency of answers that it leads."""
+    return [
+        PastEvidence(
+            question_id=past.question_id,
+            passage_id=past.passage_id,
+            near=nearness(past.similarity, gate, shares_entity=past.shares_entity),
+            supported=net_support(past.support, past.perplexity) > 0,
+            answered=past.answered,
+            sufficiency=past.sufficiency,
+        )
+        for past in recalled
+    ]
 
 
 def _is_covered(hop: WalkHop, walk: Walk) -> bool:

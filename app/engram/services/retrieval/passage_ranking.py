@@ -7,7 +7,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking import passage_scores, propagation, ranking_weights, sufficiency
+from engram.core.ranking import (
+    passage_scores,
+    propagation,
+    ranking_weights,
+    remembered_sufficiency,
+    sufficiency,
+)
 from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.duplicates import merged
 from engram.core.ranking.passage_scores import HopReach
@@ -192,6 +198,10 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
             passage = standing.get(holder, holder)
             scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
     ordered = passage_scores.best(scores, len(scores))
+    leading = {passage for passage, _ in ordered[: sufficiency.FIRST]}
+    evidence = [
+        replace(one, passage_id=standing.get(one.passage_id, one.passage_id)) for one in walk.evidence_known
+    ]
     return PassageRanking(
         ordered[:top_k],
         found.ids[order],
@@ -202,7 +212,7 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
         weight_events=events,
-        sufficiency=judged,
+        sufficiency=replace(judged, remembered=remembered_sufficiency.remembered(evidence, leading)),
         standing=standing,
     )
 

@@ -51,6 +51,7 @@ class Query:
         walk: that this one resumes: the first hop starts from where it would have gone on as well.
         collapse_duplicates: whether passages with nearly the text of a better one are left out; None for the
             profile's default.
+        trace_id: the caller's id of the trace or message that the question belongs to; scores find it by that.
     """
 
     text: str
@@ -74,6 +75,7 @@ class Query:
     lacking: GapQuery | None = None
     walk: Walk | None = None
     collapse_duplicates: bool | None = None
+    trace_id: str | None = None
 
     def __post_init__(self) -> None:
         if self.lacking is not None and (self.conditions is not None or self.among is not None):

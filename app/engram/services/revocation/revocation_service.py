@@ -75,6 +75,24 @@ class RevokeService:
             log.info("feedback revoked", event_id=event_id, judge=event.judge)
         return event
 
+    def replace_ratings(self, scope: Scope, event: StoredVerdictEvent) -> int:
+        """Revoke the judge's earlier ratings of an answer in favour of this one; how many there were.
+
+        Repeated, it revokes nothing that came after the event.
+        """
+        collection_id = scope.collection.id
+        principal = None if scope.may(MODERATE) else scope.principal.name
+        with self._database.read() as reader:
+            earlier = feedback_events.earlier_ratings(
+                reader, collection_id, event.query_id, event.judge, event.id, principal
+            )
+        if not earlier:
+            return 0
+        with self._database.write() as writer:
+            revoked = self._revoke(writer, collection_id, earlier)
+        log.info("ratings replaced", event_id=event.id, judge=event.judge, revoked=revoked)
+        return revoked
+
     def request(
         self,
         scope: Scope,

@@ -26,12 +26,14 @@ from engram.services.serving.stored_answer import AnswerReading, episode_row
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes
 from engram.storage.retrieval.episode_partitions import monday_of
-from engram.storage.retrieval.episodes import EpisodeRow
+from engram.storage.retrieval.episodes import EpisodeRow, TracedEpisode
 from engram.telemetry import metrics
 from engram.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
+TRACED = 1_000
+"""Queries of one trace that are listed, at most."""
 PLAIN_DEPTH = 100
 """Passages, at least, among which a plain search is asked for a rank: as many as a query may want."""
 
@@ -137,6 +139,12 @@ class AskService:
         if not scope.may(AUDIT):
             trace = {**trace, "recalled": [{**row, "past_question": None} for row in trace["recalled"]]}
         return Episode(reading.answer(), trace, stored.judged, stored.created_at)
+
+    def traced(self, scope: Scope, trace_id: str) -> list[TracedEpisode]:
+        """List the queries of a trace that the principal may see, oldest first, at most ``TRACED``."""
+        with self._database.read() as reader:
+            listed = episodes.by_trace(reader, scope.collection.id, trace_id, TRACED)
+        return [episode for episode in listed if scope.sees(episode.principal)]
 
     def _traced(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
         """Retrieve, and trace the retrieval, with explanations if asked for.

@@ -52,6 +52,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         arm=answer.arm,
         principal=plan.query.scope.principal.name,
         space=plan.collection.space,
+        trace_id=answer.trace_id,
         answer={
             "expanded": answer.expanded,
             "expansions": [_json(expansion) for expansion in plan.query.expansions],
@@ -80,7 +81,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
-        sufficiency=_taught(retrieved),
+        answer_features=_taught(retrieved),
     )
 
 
@@ -210,6 +211,7 @@ class AnswerReading:
             "profile": episode.profile,
             "strategy": episode.strategy,
             "arm": episode.arm,
+            "trace_id": episode.trace_id,
             "hops": episode.hops,
             "filter": episode.filter,
             "collection": self._collection.name,

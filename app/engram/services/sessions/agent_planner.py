@@ -119,7 +119,9 @@ class _Reading:
                 if bears(sentence, document.title, triple):
                     added.append((triple, document.source(ordinal)))
                     break
-        return Change(GroundedFacts([*own.said, *added], own.unsupported), [known[place] for place in reply.remove])
+        return Change(
+            GroundedFacts([*own.facts, *added], own.unsupported), [known[place] for place in reply.remove]
+        )
 
     def _read(self, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
         if self.options.extraction != BY_LLM or self.tools.llm is None:

@@ -43,6 +43,7 @@ class SessionRequest:
         answer: whether it ends with an answer in words, for which an LLM is needed.
         learn: whether its own conclusion counts as a verdict, under a judge of its own.
         options: of its planner.
+        trace_id: the trace of the session's own question, see ``Query``; sub-questions carry none.
     """
 
     top_k: int = 5
@@ -54,6 +55,7 @@ class SessionRequest:
     answer: bool = False
     learn: bool = False
     options: Mapping[str, Any] | None = None
+    trace_id: str | None = None
 
     @property
     def at_least(self) -> float:

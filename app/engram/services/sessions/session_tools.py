@@ -331,6 +331,7 @@ class StepTools:
             pool=tuple(pool),
             lacking=lacking,
             walk=None if "walk" in self._state.without else self._state.walk,
+            trace_id=request.trace_id if text == self._state.question else None,
         )
         return query if request.arm is None else replace(query, **request.arm)
 

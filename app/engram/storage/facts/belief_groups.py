@@ -1,4 +1,4 @@
-"""What is believed of facts: groups that bear on each other as they are read for a replay, and what came of it."""
+"""Beliefs of facts: groups of facts that bear on each other, read for a replay and stored after it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from engram.storage.row_lookups import WANTED, id_rows, lookup, new_rows
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What tells a group apart; of a predicate that is not functional, the object as well."""
+    """Key of a group; with the object if the predicate is not functional."""
 
     graph_id: int
     subject_id: int
@@ -93,7 +93,7 @@ def _members(reader: Reader, collection_id: int, keys: Sequence[Key]) -> Sequenc
 
 
 def object_key(kind: str, text: str, days: Days | None, normalised: str) -> str:
-    """What equal objects that are no entities share: of a date the days that it covers."""
+    """Return the key that equal objects share if they are no entities; for a date its days."""
     return normalised if kind != "date" or days is None else f"{days.start}/{days.end}"
 
 
@@ -243,7 +243,7 @@ def store(
 
 
 def stored(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, Fact]:
-    """What is stored of these facts."""
+    """Return the stored beliefs of facts."""
     rows = reader.rows(
         f"""
         SELECT f.id AS fact_id, f.belief, f.perplexity, f.observations, f.held_until, f.closed_at, f.closed_reason,
@@ -292,7 +292,7 @@ def of_predicate(reader: Reader, collection_id: int, graph_id: int, predicates: 
 
 
 def alone(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[int]:
-    """Those of these facts that nobody says."""
+    """Return the facts without a source."""
     rows = reader.rows(
         f"""
         SELECT f.id FROM {WANTED} {lookup("fact f", "f.id = wanted.id")}

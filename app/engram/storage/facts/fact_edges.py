@@ -43,7 +43,7 @@ class Edge(NamedTuple):
 
 
 class Near(NamedTuple):
-    """What leads on from some entities.
+    """Edges of some entities.
 
     Attributes:
         namesakes: (entity, another one that its name means as well), see ``around``.
@@ -56,7 +56,7 @@ class Near(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EdgeFilter:
-    """Which facts a walk may take.
+    """Filter of the facts that a walk may take.
 
     Attributes:
         as_of: learned by then, and closed only if closed by then; None: as of now.

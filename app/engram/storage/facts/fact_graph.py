@@ -152,7 +152,7 @@ def put_entities(writer: Writer, collection_id: int, graph_id: int, facts: Seque
 
 
 def next_places(writer: Writer, number: int) -> list[int]:
-    """So many next places in the order of what is said."""
+    """Return the next places in the order of observations."""
     rows = writer.rows("SELECT nextval('fact_said') AS at FROM generate_series(1, %(n)s)", {"n": number})
     return [row.at for row in rows]
 

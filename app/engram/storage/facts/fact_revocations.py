@@ -1,4 +1,4 @@
-"""Which of what judges said of facts a revocation in bulk is about, and having it count again."""
+"""Events of judges that a revocation in bulk matches, and their restoration."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from engram.storage.row_lookups import WANTED
 
 @dataclass(frozen=True, slots=True)
 class FactEventFilter:
-    """Which events: of these kinds and this judge, received from ``since`` on and before ``before``; None: any."""
+    """Filter of events by kinds, judge and time of receipt, in [``since``, ``before``); None: any."""
 
     kinds: tuple[str, ...]
     judge: str | None = None
@@ -21,7 +21,7 @@ class FactEventFilter:
     before: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What is said, without what is None."""
+        """Return the criteria that are set."""
         times = {"from": self.since, "to": self.before}
         document = {name: time.isoformat() for name, time in times.items() if time is not None}
         return document | {"kinds": list(self.kinds)} | ({} if self.judge is None else {"judge": self.judge})

@@ -38,7 +38,7 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Who says a fact: a passage's sentence, or a statement, whose ``source`` is its name.
+    """Source of a fact: a passage's sentence, or a statement, whose ``source`` is its name.
 
     ``withdrawn_at``: since when it says so no more.
     """
@@ -66,7 +66,7 @@ class BelievedFact:
 
 @dataclass(frozen=True, slots=True)
 class FactMoveRow:
-    """What moved a fact: a source of it or of a rival, or an event."""
+    """Move of a fact by a source of it or of a rival, or by an event."""
 
     sequence: int
     target: int
@@ -114,7 +114,7 @@ def rows(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, 
 
 
 def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[SourceRow]:
-    """Who says these facts, in the order in which they were learned."""
+    """Return the sources of facts, in the order in which they were learned."""
     source_rows = reader.rows(
         f"""
         SELECT held.fact_id, held.sequence, p.external_id AS passage, held.sentence_id, held.statement_id,
@@ -177,7 +177,7 @@ def believed_facts(
 
 
 def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int]) -> list[FactMoveRow]:
-    """What moved a fact, in its order.
+    """Return the moves of a fact, in order.
 
     Args:
         rivals: the facts that bear on it, itself among them: what moved it was said of one of them.

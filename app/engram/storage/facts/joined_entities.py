@@ -1,4 +1,4 @@
-"""Which entities are one: the joins of the log, and what entities stand for."""
+"""Joined entities: the joins of the log, and the root of each entity."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class NewJoin:
 
 
 def side(reader: Reader, collection_id: int, entities: Iterable[int]) -> dict[int, int | None]:
-    """All that is one with these entities now, themselves included -> what each stands for."""
+    """Return all entities that are one with these now, themselves included, with the root of each."""
     rows = reader.rows(
         f"""
         WITH root AS MATERIALIZED (
@@ -181,7 +181,7 @@ def named(reader: Reader, collection_id: int, graph_id: int, names: Collection[s
 
 
 def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> set[int]:
-    """Those of these entities that there are."""
+    """Return the entities that exist."""
     if not entities:
         return set()
     rows = reader.rows(

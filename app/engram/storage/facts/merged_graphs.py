@@ -30,7 +30,7 @@ class StatedSentence:
 
 @dataclass(frozen=True, slots=True)
 class StatedEvent:
-    """What a judge said of a fact: an event's id, its place, and the facts that it names in the graph adopted."""
+    """A judge's event on a fact: its id, its place, and the facts that it names in the graph adopted."""
 
     event_id: int
     sequence: int
@@ -61,7 +61,7 @@ def facts_after(reader: Reader, collection_id: int, graph_id: int, after: int, l
 
 
 def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -> list[StatedSentence]:
-    """What was stated of these facts and is not repeated in graph ``into`` yet."""
+    """Return the statements of facts that graph ``into`` does not repeat yet."""
     rows = reader.rows(
         f"""
         SELECT f.id, held.sequence, coalesce(said.origin_id, said.id) AS statement_id, said.source, said.text,
@@ -110,7 +110,7 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
 
 
 def stated_events(reader: Reader, collection_id: int, facts: Sequence[int]) -> list[StatedEvent]:
-    """What judges said of these facts, and counts."""
+    """Return the counting events of judges on facts."""
     rows = reader.rows(
         f"""
         SELECT e.id, e.sequence, e.fact_id, e.other_id FROM {WANTED}
@@ -212,7 +212,7 @@ def repeat(
 
 
 def parts(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:
-    """What came with these events: what adoptions brought along, and what repeats them in other graphs."""
+    """Return the events that came with these: parts of merges, and repetitions in other graphs."""
     rows = reader.rows(
         f"""
         SELECT e.id FROM {WANTED} {lookup("fact_event e", "e.part_of = wanted.id")}

@@ -1,4 +1,4 @@
-"""Which entities a new name may mean: those that are called alike, and what is known of them."""
+"""Namesakes of a new name: entities that are called alike, with their facts."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -28,7 +28,7 @@ class NamePair:
 
 @dataclass(slots=True)
 class KnownEntity:
-    """What is known of an entity.
+    """Facts of an entity that tell it from namesakes.
 
     Attributes:
         said: predicate -> objects.
@@ -47,7 +47,7 @@ class KnownEntity:
 
 
 def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[NamePair]:
-    """What new names, by their ids, may mean, by the words that they end with, or by facts that name them so."""
+    """Return the namesakes of new names, by id: same last word, or an alias by a fact."""
     parts = {entity: ends(name) for entity, name in names.items()}
     rows = reader.rows(
         f"""
@@ -82,7 +82,7 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
 
 
 def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, KnownEntity]:
-    """What is known of these entities; of one with very many facts, of some."""
+    """Return the facts of entities; only some for an entity with very many."""
     along = """
         SELECT f.* FROM fact f WHERE f.collection_id = %(collection)s AND f.{0} = wanted.id LIMIT %(told)s
     """

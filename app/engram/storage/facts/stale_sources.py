@@ -42,7 +42,7 @@ _STATEMENT = lookup("fact_statement told", "told.id = held.statement_id")
 
 
 def of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[StatedSource]:
-    """What these sentences of passages say."""
+    """Return the sources that are these sentences."""
     return _held(reader, collection_id, "held.sentence_id = wanted.id", _SENTENCE, sentences)
 
 
@@ -52,7 +52,7 @@ def of_sources(reader: Reader, collection_id: int, sources: Iterable[int]) -> li
 
 
 def stated(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[StatedSource]:
-    """What was stated with these passages for its source, in any graph, and still counts."""
+    """Return the counting statements whose source is one of these passages, in any graph."""
     condition = "held.passage_id = wanted.id AND num_nonnulls(held.statement_id) = 1 AND held.withdrawn_by IS NULL"
     return _held(reader, collection_id, condition, _STATEMENT, passages)
 

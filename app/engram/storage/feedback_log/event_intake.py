@@ -10,7 +10,7 @@ from engram.storage.corpus.collection_lock import KEPT, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, stored
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
-from engram.storage.retrieval.episodes import COLLAPSED
+from engram.storage.retrieval.episodes import COLLAPSED, SUFFICIENCY
 from engram.storage.row_lookups import THERE
 
 
@@ -73,10 +73,11 @@ def _accept(
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
                         %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
                         %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
-                        %(confidences)s::float8[], %(spared)s::text[], %(rounds)s::text[])
+                        %(confidences)s::float8[], %(spared)s::text[], %(rounds)s::text[],
+                        %(ratings)s::text[], %(reasons)s::text[])
                 WITH ORDINALITY AS given(collection, query, key, hash, judge, principal, trusted, partial,
                                          retrieval_success, generation_success, generation_score, confidence,
-                                         spared, rounds, n)
+                                         spared, rounds, rating, reason, n)
             JOIN c ON c.id = given.collection
             WHERE (SELECT e.id FROM episode e WHERE e.collection_id = {own} AND e.id = given.query) IS NOT NULL
               AND NOT EXISTS (
@@ -96,19 +97,21 @@ def _accept(
         ), event AS (
             INSERT INTO feedback_event
                 (collection_id, query_id, idempotency_key, body_hash, judge, principal, trusted, version, partial,
-                 retrieval_success, generation_success, generation_score, confidence, spared, rounds)
+                 retrieval_success, generation_success, generation_score, confidence, spared, rounds, rating,
+                 reason)
             SELECT collection_id, query, key, hash, judge, principal, trusted, %(version)s, partial,
                    retrieval_success, generation_success, generation_score, confidence, spared::bigint[],
-                   rounds::jsonb
+                   rounds::jsonb, rating, reason
             FROM new ORDER BY collection_id, principal, key
             ON CONFLICT (collection_id, principal, idempotency_key) DO NOTHING
             RETURNING collection_id, {COLUMNS}
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-                 activated, ranked, features, sufficiency, space)
+                 activated, ranked, features, answer_features, sufficiency, space)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-                   e.profile, e.filter, e.activated, e.ranked, e.features, e.sufficiency, e.space
+                   e.profile, e.filter, e.activated, e.ranked, e.features, e.answer_features,
+                   (e.answer ->> '{SUFFICIENCY}')::float8, e.space
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0
@@ -156,6 +159,8 @@ def _accept(
             "confidences": floats(event.verdict.confidence for event in events),
             "spared": [f"{{{','.join(map(str, event.verdict.spared))}}}" for event in events],
             "rounds": [rounds_text(event.verdict.rounds) for event in events],
+            "ratings": [event.verdict.rating for event in events],
+            "reasons": [event.verdict.reason for event in events],
             "places": integers(at for at, _ in named),
             "sentences": integers(sentence for _, sentence in named),
         }

@@ -14,7 +14,7 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
-from engram.storage.feedback_log.judged_queries import features_of, sufficiency_features
+from engram.storage.feedback_log.judged_queries import answer_features_of, features_of
 from engram.storage.judge_days import DAY
 from engram.storage.row_lookups import THERE, WANTED, lookup
 
@@ -60,10 +60,32 @@ class PendingEvent:
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
-    sufficiency: NDArray[np.float32] | None
+    answer_features: NDArray[np.float32] | None
+    sufficiency: float | None = None
     waited_seconds: float = 0.0
     space: int = 0
     served: int = 0
+
+
+def earlier_ratings(
+    reader: Reader, collection_id: int, query: UUID, judge: str, event: int, principal: str | None
+) -> list[int]:
+    """Thumbs of the judge on the answer that came before the event and still count.
+
+    Args:
+        principal: only whose it brought; None: anybody's.
+    """
+    rows = reader.rows(
+        """
+        SELECT id FROM feedback_event
+        WHERE collection_id = %(collection)s AND query_id = %(query)s AND id < %(event)s AND judge = %(judge)s
+          AND rating IN ('up', 'down') AND status <> 'revoked'
+          AND (%(principal)s::text IS NULL OR principal = %(principal)s)
+        ORDER BY id
+        """,
+        {"collection": collection_id, "query": query, "judge": judge, "event": event, "principal": principal},
+    )
+    return [row.id for row in rows]
 
 
 COLUMNS = """
@@ -149,7 +171,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         f"""
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
-               judged.sufficiency, extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
+               judged.answer_features, judged.sufficiency,
+               extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
                judged.space, (SELECT space FROM collection WHERE id = %(collection)s) AS served
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
@@ -178,7 +201,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             activated=row.activated,
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
-            sufficiency=sufficiency_features(row.sufficiency),
+            answer_features=answer_features_of(row.answer_features),
+            sufficiency=row.sufficiency,
             waited_seconds=row.waited,
             space=row.space,
             served=row.served,

@@ -20,8 +20,8 @@ def features_of(ranked: list[int] | None, features: bytes | None) -> NDArray[np.
     return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
 
 
-def sufficiency_features(features: bytes | None) -> NDArray[np.float32] | None:
-    """The features of the answer, (k,), see ``sufficiency``; None where it teaches nothing of what is enough."""
+def answer_features_of(features: bytes | None) -> NDArray[np.float32] | None:
+    """Return the features of the answer, (k,), see ``ranking.sufficiency``; None if it teaches nothing there."""
     return np.frombuffer(features, dtype="<f4") if features else None
 
 

@@ -9,7 +9,7 @@ from engram.core.filter.logged_verdict import Expansion, JudgedRound, LikelySupp
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
 
-VERSION = 3
+VERSION = 4
 """Of the verdicts that are written now."""
 SUPPORTED, MISSED, REJECTED, LIKELY = "supported", "missed", "rejected", "likely"
 
@@ -26,7 +26,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, version, partial, retrieval_success, generation_success, generation_score, confidence,
-                   spared, rounds
+                   spared, rounds, rating, reason
             FROM feedback_event WHERE collection_id = %(collection)s AND id = wanted.id OFFSET 0
         ) AS event
         CROSS JOIN LATERAL (
@@ -56,14 +56,19 @@ def _verdict(row: Any) -> LoggedVerdict:
             return _first(row)
         case 2:  # nothing was likely
             return _second(row)
-        case 3:
-            sentence_roles = zip(row.named, row.roles, row.examined, strict=True)
-            likely = tuple(
-                LikelySupport(sentence, part) for sentence, role, part in sentence_roles if role == LIKELY
-            )
-            return replace(_second(row), likely=likely)
+        case 3:  # there were no ratings
+            return _third(row)
+        case 4:
+            return replace(_third(row), rating=row.rating, reason=row.reason)
         case unknown:
             raise ValueError(f"feedback {row.id} is a verdict of version {unknown}, which is not known here")
+
+
+def _third(row: Any) -> LoggedVerdict:
+    """A verdict of version 3."""
+    sentence_roles = zip(row.named, row.roles, row.examined, strict=True)
+    likely = tuple(LikelySupport(sentence, part) for sentence, role, part in sentence_roles if role == LIKELY)
+    return replace(_second(row), likely=likely)
 
 
 def _second(row: Any) -> LoggedVerdict:

@@ -17,7 +17,7 @@ from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import RECORDED, audit_of, evidence_of
-from engram.storage.feedback_log.judged_queries import features_of, sufficiency_features
+from engram.storage.feedback_log.judged_queries import answer_features_of, features_of
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED, lookup
 
@@ -27,7 +27,7 @@ PAGE = 1_000
 
 _EVENT = f"""
     event.applied_sequence, event.question_id, {CAPPED_AS} AS judge, {DAY} AS day, event.daily_share,
-    event.contested_share, event.partial, event.retrieval_success
+    event.contested_share, event.partial, event.retrieval_success, judged.sufficiency
 """
 _BEGAN = "coalesce(memory.time_expression_id, s.time_expression_id)"
 _APPLIED = "event.id = audit.event_id AND event.status = 'applied'"
@@ -94,6 +94,7 @@ def support_steps(
         f"""
         SELECT {RECORDED}, {_EVENT} FROM {WANTED}
         {lookup("feedback_event event", _TAUGHT)}
+        {lookup("judged_query judged", "judged.id = event.query_id")}
         {lookup("memory_audit audit", _SAID)}
         {lookup("sentence s", "s.id = audit.sentence_id")}
         WHERE (%(sentences)s::bigint[] IS NULL OR audit.sentence_id = ANY(%(sentences)s))
@@ -161,6 +162,7 @@ def _event(row: Any) -> Event:
         contested_share=row.contested_share,
         process_noise=row.process_noise,
         complete=LoggedVerdict(partial=row.partial, retrieval_success=row.retrieval_success).complete,
+        sufficiency=row.sufficiency,
     )
 
 
@@ -191,8 +193,8 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
 class Term:
     """Term that one event added to a model's weights, with the inputs to recompute it.
 
-    ``ranked`` and ``features``, (n, k), are None where features alone did not rank, and ``enough``, (k,), where
-    the answer teaches nothing of what is enough. ``counted`` is whether the sum
+    ``ranked`` and ``features``, (n, k), are None where features alone did not rank; ``answer_features``, (k,), are
+    None where the answer teaches nothing of sufficiency. ``counted`` is whether the sum
     holds it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is ``contested``.
     """
 
@@ -205,7 +207,7 @@ class Term:
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
-    sufficiency: NDArray[np.float32] | None
+    answer_features: NDArray[np.float32] | None
     judge: str
     day: str
     cap: int | None
@@ -219,7 +221,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
         f"""
         SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
                audit.information, audit.precision, judged.activated, judged.ranked, judged.features,
-               judged.sufficiency, event.judge,
+               judged.answer_features, event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
         {lookup("feedback_event event", _APPLIED)}
@@ -242,7 +244,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
             activated=row.activated,
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
-            sufficiency=sufficiency_features(row.sufficiency),
+            answer_features=answer_features_of(row.answer_features),
             judge=row.judge,
             day=row.day,
             cap=row.daily_comparisons,

@@ -29,6 +29,8 @@ class PastSupport:
     support: float
     perplexity: float
     complete: bool
+    answered: float = 0.0
+    sufficiency: float = 0.0
 
 
 # Supported rather than rejected: see ``core.recall.net_support``.
@@ -37,6 +39,9 @@ _SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
 
 def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
     """Supports of the ``questions`` nearest past questions whose cosine is at least ``gate``.
+
+    A sentence that was once supported, and since rejected as much, is among them: it recalls nothing, and an answer
+    that it leads is as sufficient as the judged one was.
 
     A past question shares an entity if one of its supporting sentences names an ``active`` one.
     """
@@ -55,16 +60,17 @@ def recalling(focus: Focus, active: str) -> str:
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE {past.rows} ORDER BY {past.order} LIMIT %(questions)s
         ), known AS MATERIALIZED (
-            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
+                   supported.answered, supported.sufficiency
             FROM near {lookup("question_support supported", "supported.question_id = near.id")}
-            WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="supported")}
+            WHERE near.similarity >= %(gate)s AND ({_SUPPORTED.format(row="supported")} OR supported.answered > 0)
         ), sharing AS MATERIALIZED (
             SELECT known.id FROM known {lookup("entity_sentence link", "link.sentence_id = known.sentence_id")}
-            WHERE link.entity_id = ANY({active})
+            WHERE link.entity_id = ANY({active}) AND {_SUPPORTED.format(row="known")}
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity,
                known.id IN (SELECT id FROM sharing) AS shares_entity, s.id AS sentence_id, s.passage_id,
-               known.support, known.perplexity, known.complete
+               known.support, known.perplexity, known.complete, known.answered, known.sufficiency
         FROM known {lookup("sentence s", "s.id = known.sentence_id")}
         {lookup("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
         ORDER BY known.similarity DESC, known.id, s.id
@@ -124,6 +130,7 @@ def supports_of(
                array_send(array_agg(support)) AS supports, array_send(array_agg(perplexity)) AS perplexities,
                array_send(array_agg(update_count::bigint)) AS counts,
                array_send(array_agg(complete)) AS complete,
+               array_send(array_agg(answered)) AS answered, array_send(array_agg(sufficiency)) AS sufficiency,
                json_agg(pulled) AS pulled, json_agg(said) AS said
         FROM known
         """,
@@ -144,6 +151,8 @@ def supports_of(
         days=days,
         kept=kept,
         said=[tuple(map(tuple, said)) for said in row.said or ()],
+        answered=received(row.answered, np.float64),
+        sufficiency=received(row.sufficiency, np.float64),
     )
 
 
@@ -151,8 +160,10 @@ _NEW = new_rows(
     """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
-        %(counts)s::bigint[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[]
-    ) AS given(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
+        %(counts)s::bigint[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[],
+        %(answered)s::float8[], %(sufficiency)s::float8[]
+    ) AS given(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said, answered,
+               sufficiency)
     """
 )
 
@@ -167,6 +178,8 @@ def _columns(supports: SupportRows) -> dict[str, Any]:
         "complete": Numbers(supports.complete),
         "pulled": pulls_as_json(supports.days, supports.kept),
         "said": Documents(supports.said),
+        "answered": Numbers(supports.answered),
+        "sufficiency": Numbers(supports.sufficiency),
     }
 
 
@@ -175,11 +188,12 @@ def store_supports(writer: Writer, collection_id: int, supports: SupportRows) ->
     writer.execute(
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
-                                      complete, pulled, said)
+                                      complete, pulled, said, answered, sufficiency)
         SELECT new.* FROM {_NEW}
         ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
             support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
-            complete = excluded.complete, pulled = excluded.pulled, said = excluded.said
+            complete = excluded.complete, pulled = excluded.pulled, said = excluded.said,
+            answered = excluded.answered, sufficiency = excluded.sufficiency
         """,
         {"collection": collection_id, **_columns(supports)},
     )
@@ -192,7 +206,8 @@ def replace_supports(
     writer.execute(
         f"""
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
-            update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said
+            update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said,
+            answered = new.answered, sufficiency = new.sufficiency
         FROM {_NEW}
         WHERE question_support.collection_id = new.collection_id AND question_support.question_id = new.question_id
           AND question_support.sentence_id = new.sentence_id

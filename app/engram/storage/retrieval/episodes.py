@@ -32,13 +32,14 @@ class EpisodeRow:
         answer, trace: what was answered and how it came about, in ids and numbers.
         ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
             them; None where it would not speak of the ranking alone.
-        sufficiency: features of the answer for the sufficiency model, (k,); None where a verdict would not
+        answer_features: features of the answer for the sufficiency model, (k,); None where a verdict would not
             speak of the first of ``ranked``.
         strategy: how passages were looked for.
         arm: of the collection's experiment; None for none.
         explored: passages that exploration put into the answer.
         principal: whose request it was.
         space: of the collection's, that its vectors are of.
+        trace_id: the caller's id of the trace that it belongs to; None for none.
     """
 
     id: UUID
@@ -58,11 +59,12 @@ class EpisodeRow:
     trace: Mapping[str, Any]
     ranked: NDArray[np.int64] | None = None
     features: NDArray[np.float32] | None = None
-    sufficiency: NDArray[np.float32] | None = None
+    answer_features: NDArray[np.float32] | None = None
     arm: str | None = None
     explored: Sequence[int] = ()
     principal: str = "local"
     space: int = 0
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,15 @@ class StoredEpisode:
     principal: str
     answer: dict[str, Any]
     trace: dict[str, Any]
+    trace_id: str | None
     judged: int
     created_at: datetime
 
 
 COLLAPSED = "collapsed"
 """Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
+SUFFICIENCY = "sufficiency"
+"""Key in an answer: probability that its first five passages hold all evidence; null where features do not rank."""
 _SOON = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
 """Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
 statement of each query."""
@@ -108,11 +113,12 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
         f"""
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
-                             principal, answer, trace, ranked, features, sufficiency, space)
+                             principal, answer, trace, ranked, features, answer_features, space,
+                             trace_id)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s,
-               %(sufficiency)s, %(space)s
+               %(answer_features)s, %(space)s, %(trace_id)s
         FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
         {row_lock(writer, KEPT)}
         """,
@@ -124,6 +130,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
             "time_constraint": episode.time_constraint,
             "time_embedding": episode.time_embedding,
             "space": episode.space,
+            "trace_id": episode.trace_id,
             "memory": episode.memory,
             "profile": episode.profile,
             "strategy": episode.strategy,
@@ -139,7 +146,9 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
             "trace": Jsonb(episode.trace),
             "ranked": None if episode.ranked is None else Numbers(episode.ranked),
             "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
-            "sufficiency": None if episode.sufficiency is None else episode.sufficiency.astype("<f4").tobytes(),
+            "answer_features": None
+            if episode.answer_features is None
+            else episode.answer_features.astype("<f4").tobytes(),
         },
     )
     if not written:
@@ -151,7 +160,7 @@ _REFERRING = """
 """
 _SELECT = f"""
     SELECT id, question, memory, profile, strategy, filter, activated, shown,
-           coalesce(explored, '{{}}') AS explored, hops, arm, principal, answer, trace,
+           coalesce(explored, '{{}}') AS explored, hops, arm, principal, answer, trace, trace_id,
            (SELECT count(*) {_REFERRING}) AS judged, created_at
     FROM episode
 """
@@ -170,6 +179,29 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
     if row is None:
         raise missing(episode)
     return StoredEpisode(**row._asdict())
+
+
+@dataclass(frozen=True, slots=True)
+class TracedEpisode:
+    """An episode found by the trace that it belongs to."""
+
+    id: UUID
+    question: str
+    principal: str
+    created_at: datetime
+
+
+def by_trace(reader: Reader, collection_id: int, trace_id: str, limit: int) -> list[TracedEpisode]:
+    """List the first ``limit`` episodes of a trace, oldest first."""
+    rows = reader.rows(
+        """
+        SELECT id, question, principal, created_at FROM episode
+        WHERE collection_id = %(collection)s AND trace_id = %(trace)s
+        ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "trace": trace_id, "limit": limit},
+    )
+    return [TracedEpisode(**row._asdict()) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def page(
         LEFT JOIN LATERAL (
             SELECT id, partial, retrieval_success, generation_success, generation_score FROM feedback_event event
             WHERE event.collection_id = %(collection)s AND event.query_id = e.id
-              AND event.status = 'applied'
+              AND event.status = 'applied' AND event.rating IS DISTINCT FROM 'withdrawn'
             ORDER BY event.applied_sequence DESC LIMIT 1
         ) said ON true
         LEFT JOIN LATERAL (

@@ -46,7 +46,14 @@ judged_query = Table(
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
     Column(
-        "sufficiency", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."
+        "answer_features",
+        LargeBinary,
+        comment="Features of the answer: (k,) float32; the first of ranked were shown.",
+    ),
+    Column(
+        "sufficiency",
+        Float(53),
+        comment="Probability that the first five passages of the answer held all the evidence; null: unknown.",
     ),
     space(),
     PrimaryKeyConstraint("collection_id", "id"),
@@ -99,6 +106,8 @@ feedback_event = Table(
     Column("standing", Float(53), comment="Weight of its judge, below 1 of a new one."),
     Column("revoked_at", TIMESTAMP(timezone=True)),
     Column("rounds", JSONB, comment="Of the session that it judges: features of each, and passages found by ids."),
+    Column("rating", Text, comment="Thumb that the verdict was made of; null where sentences were judged."),
+    Column("reason", Text, comment="Reason of the rating."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "principal", "idempotency_key"),
     parent_key("judged_query", "query_id"),
@@ -109,6 +118,7 @@ feedback_event = Table(
     Index("feedback_event_parked_idx", "collection_id", "id", postgresql_where=text("status = 'parked'")),
     CheckConstraint("confidence > 0 AND confidence <= 1", name="confidence"),
     CheckConstraint("generation_score BETWEEN 0 AND 1", name="generation_score"),
+    CheckConstraint("rating IN ('up', 'down', 'withdrawn')", name="rating"),
     CheckConstraint("status IN ('pending', 'applied', 'parked', 'revoked')", name="status"),
     CheckConstraint(
         "applied_sequence IS NULL OR num_nulls(applied_at, question_id, observation_noise_positive, "

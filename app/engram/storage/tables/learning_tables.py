@@ -89,6 +89,20 @@ question_support = Table(
     Column("perplexity", Float(53), nullable=False),
     Column("update_count", Integer, nullable=False),
     Column("complete", Boolean, nullable=False, comment="Whether the last verdict claimed to name all evidence."),
+    Column(
+        "answered",
+        Float(53),
+        nullable=False,
+        server_default=text("0"),
+        comment="Highest sufficiency of the answers whose verdicts supported the sentence.",
+    ),
+    Column(
+        "sufficiency",
+        Float(53),
+        nullable=False,
+        server_default=text("0"),
+        comment="Probability that an answer is sufficient in which all evidence of the question leads.",
+    ),
     _gain_budget(),
     Column(
         "said",

@@ -45,12 +45,16 @@ episode = Table(
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
     Column(
-        "sufficiency", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."
+        "answer_features",
+        LargeBinary,
+        comment="Features of the answer: (k,) float32; the first of ranked were shown.",
     ),
+    Column("trace_id", Text, comment="The caller's id of the trace or message that the query belongs to."),
     space(),
     now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     Index(None, "collection_id", "created_at", "id"),
+    Index("episode_trace_idx", "collection_id", "trace_id", postgresql_where=text("trace_id IS NOT NULL")),
     CheckConstraint("memory IN ('off', 'read')", name="memory"),
     CheckConstraint("profile IN ('paper', 'default')", name="profile"),
     CheckConstraint("strategy IN ('graph', 'dense', 'lexical', 'hybrid')", name="strategy"),

@@ -3,7 +3,7 @@
     with Engram(collection="notes") as engram:
         engram.wait(engram.ingest([{"id": "titan", "text": "Titan has lakes of liquid methane."}]))
         found = engram.query("Which moon has lakes?")
-        engram.feedback(found.query_id, supporting=[found.passages[0].sentences[0].sentence_id])
+        engram.thumb(found, up=True, cited=[found.passages[0]])
 
 ``AsyncEngram`` is the same with ``await``. Answers are the structs of ``models``, and what is sent the typed
 dictionaries of ``requests``, both made of the service's OpenAPI document.

@@ -1,11 +1,12 @@
 """Shared parts of both clients that need no network: requests, retries, answers, errors."""
 
+import os
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import msgspec
@@ -19,6 +20,17 @@ FINISHED = frozenset({"succeeded", "failed", "cancelled"})
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 FIRST_WAIT_SECONDS = 0.25
 LONGEST_WAIT_SECONDS = 20.0
+
+
+def service_url(url: str | None) -> str:
+    """The service's address: the given one, else ``ENGRAM_URL``, else this machine. ``http://`` may be left out."""
+    address = (url or os.environ.get("ENGRAM_URL", "").strip() or DEFAULT_URL).rstrip("/")
+    return address if "://" in address else f"http://{address}"
+
+
+def access_key(key: str | None) -> str | None:
+    """The access key: the given one, else ``ENGRAM_ACCESS_KEY``; None for none, as an empty one says too."""
+    return (os.environ.get("ENGRAM_ACCESS_KEY", "").strip() if key is None else key) or None
 
 
 class EngramError(Exception):
@@ -106,6 +118,56 @@ class Call(Generic[T]):
             content=self.content,
             json=self.json,
         )
+
+
+class AnswerLike(Protocol):
+    """An answer of the service, which can be judged."""
+
+    @property
+    def query_id(self) -> UUID | str: ...
+
+
+class PassageLike(Protocol):
+    """A passage of an answer."""
+
+    @property
+    def passage_id(self) -> str: ...
+
+
+class SentenceLike(Protocol):
+    """A sentence of an answer."""
+
+    @property
+    def sentence_id(self) -> int: ...
+
+
+Judged: TypeAlias = AnswerLike | UUID | str
+"""An answer that can be rated, or the id of its query."""
+Cited: TypeAlias = PassageLike | SentenceLike | str | int
+"""A passage or a sentence of an answer, or the id of one."""
+
+
+def rating(
+    answer: Judged, up: bool | None, cited: Iterable[Cited], reason: str | None, judge: str | None, wait: bool
+) -> dict[str, Any]:
+    """The body of a rating."""
+    query = answer if isinstance(answer, UUID | str) else answer.query_id
+    value = None if up is None else "up" if up else "down"
+    body: dict[str, Any] = {"query_id": str(query), "rating": value, "wait": wait}
+    named = [_citation(one) for one in cited]
+    options = {"cited": named or None, "reason": reason, "judge": judge}
+    return body | {name: value for name, value in options.items() if value is not None}
+
+
+def _citation(cited: Any) -> str | int:
+    if isinstance(cited, str | int):
+        return cited
+    sentence: int | None = getattr(cited, "sentence_id", None)
+    passage: str | None = getattr(cited, "passage_id", None)
+    named = passage if sentence is None else sentence
+    if named is None:
+        raise TypeError(f"{cited!r} is neither a passage nor a sentence")
+    return named
 
 
 def once(key: str | None) -> dict[str, str]:

@@ -10,18 +10,22 @@ import httpx
 from engram_client import models as m
 from engram_client import requests as r
 from engram_client._core import (
-    DEFAULT_URL,
     FINISHED,
     LOOPBACK,
     Call,
+    Cited,
     JobFailedError,
+    Judged,
     UnreachableError,
+    access_key,
     decoded,
     lines,
     once,
     path_of,
     problem,
+    rating,
     read,
+    service_url,
     wait_seconds,
 )
 
@@ -41,7 +45,7 @@ class Engram:
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         collection: str = "default",
         key: str | None = None,
@@ -51,21 +55,22 @@ class Engram:
     ) -> None:
         """
         Args:
-            url: where the service is.
+            url: where the service is; by default ``ENGRAM_URL``, else http://127.0.0.1:8000.
             collection: that is meant where a method is not told another.
-            key: an access key, where the service asks for one.
+            key: an access key; by default ``ENGRAM_ACCESS_KEY``. Give "" to send none.
             timeout_seconds: of one try.
             retries: further tries of what may succeed then: no connection, 429, 502, 503, 504.
             transport: of httpx; for tests and proxies.
         """
+        address, secret = service_url(url), access_key(key)
         self.collection = collection
         self.retries = retries
         self._http = httpx.Client(
-            base_url=url,
+            base_url=address,
             timeout=timeout_seconds,
-            headers={} if key is None else {"authorization": f"Bearer {key}"},
+            headers={} if secret is None else {"authorization": f"Bearer {secret}"},
             # A proxy of the environment leads away from this machine, not to it.
-            trust_env=httpx.URL(url).host not in LOOPBACK,
+            trust_env=httpx.URL(address).host not in LOOPBACK,
             transport=transport,
         )
 
@@ -126,6 +131,30 @@ class Engram:
     def episode(self, query_id: str | UUID, *, collection: str | None = None) -> m.EpisodeOut:
         """A query that was answered, with what became of it."""
         return self._get(m.EpisodeOut, path_of("queries", query_id), collection=self._name(collection))
+
+    def trace(self, trace_id: str, *, collection: str | None = None) -> list[m.TracedQueryOut]:
+        """The queries that were asked with this ``trace_id``, oldest first."""
+        traced = self._get(m.TracedQueriesOut, "/queries", collection=self._name(collection), trace_id=trace_id)
+        return traced.queries
+
+    def pulled_scores(self, source: str, *, collection: str | None = None) -> Iterator[m.PulledScoreOut]:
+        """The ledger of a pull: scores of another product that were sent as ratings."""
+        after: str | None = None
+        while True:
+            path = path_of("collections", self._name(collection), "pulls", source)
+            page = self._get(m.PulledScoresOut, path, after=after)
+            for score in page.scores:
+                yield score
+            after = page.next_after
+            if after is None:
+                return
+
+    def put_pulled_scores(
+        self, source: str, scores: Iterable[r.PulledScoreIn], *, collection: str | None = None
+    ) -> m.StoredScoresOut:
+        """Note what a pull sent of each score."""
+        path = path_of("collections", self._name(collection), "pulls", source)
+        return self.send(Call(m.StoredScoresOut, "PUT", path, json={"scores": list(scores)}))
 
     # Sessions
 
@@ -194,6 +223,33 @@ class Engram:
         """Say what of an answer helped; of a session, with ``session_id`` instead."""
         judged = {} if query_id is None else {"query_id": str(query_id)}
         body = self._body(verdict, **judged)
+        return self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
+
+    def thumb(
+        self,
+        answer: Judged,
+        up: bool | None = True,
+        *,
+        cited: Iterable[Cited] = (),
+        reason: str | None = None,
+        judge: str | None = None,
+        collection: str | None = None,
+        wait: bool = False,
+        idempotency_key: str | None = None,
+    ) -> m.FeedbackOut:
+        """Rate an answer. A rating replaces the judge's earlier one of the same answer.
+
+        Args:
+            answer: what ``query``, ``answer`` or ``episode`` gave, or the id of the query.
+            up: True or False for a thumb up or down, None to take the rating back.
+            cited: passages and sentences that the answer used, as answers give them; or a passage's id as text and
+                a sentence's as a number. Up: all of it is supported.
+            reason: for a thumb down ``wrong_answer``, ``missing``, ``irrelevant`` or ``outdated``, or any text.
+            judge: who rates; by default the access key's judge.
+            wait: apply the rating before answering.
+        """
+        body = rating(answer, up, cited, reason, judge, wait)
+        body["collection"] = self._name(collection or getattr(answer, "collection", None))
         return self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
 
     def verdict(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackDetail:

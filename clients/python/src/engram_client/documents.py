@@ -64,7 +64,7 @@ def helped(engram: Engram, metadata: Iterable[Mapping[str, Any]], *, judge: str 
         engram.feedback(
             query_id,
             idempotency_key=same("helped", query_id, judge, sorted(passages)),
-            **(FeedbackIn(collection=collection, supporting_passages=sorted(passages), partial=True) | by),
+            **(FeedbackIn(collection=collection, supporting_passages=sorted(passages)) | by),
         )
         for (collection, query_id), passages in named.items()
     ]

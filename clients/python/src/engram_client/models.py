@@ -491,7 +491,7 @@ class FactCauseOut(Struct):
 
 class FactChangeOut(Struct):
     """
-    What is believed of a fact before and after.
+    Belief of a fact before and after.
     """
 
     after: float
@@ -501,7 +501,7 @@ class FactChangeOut(Struct):
 
 class FactCitationOut(Struct):
     """
-    Who says a fact: a sentence of a passage, or a sentence that a source stated.
+    Source of a fact: a sentence of a passage, or a stated sentence.
     """
 
     learned_at: str
@@ -589,7 +589,7 @@ class FactOut(Struct):
 
 class FactRevokeOut(Struct):
     """
-    What a revocation comes to. Revoking its event has all of it count again.
+    Result of a revocation. Revoking its event makes all of it count again.
     """
 
     believed: int
@@ -634,7 +634,7 @@ class FactWarningOut(Struct):
 
 class FactsOut(Struct):
     """
-    What a statement or a revision came to.
+    Result of a statement or a revision.
     """
 
     collection: str
@@ -771,7 +771,7 @@ class GenerationsOut(Struct):
 
 class GraphMergeOut(Struct):
     """
-    What a merge came to: what it brought along that was not there.
+    Result of a merge: the counts of new rows.
     """
 
     collection: str
@@ -1305,6 +1305,37 @@ class PublishedOut(Struct):
     """
 
 
+class PulledScoreOut(Struct):
+    """
+    A score of another product, as a pull last sent it.
+    """
+
+    digest: str
+    judge: str
+    queries: list[str]
+    rating: Literal["up", "down"] | None
+    """
+    Null: the score was deleted, and its rating revoked.
+    """
+    revision: int
+    score_id: str
+    scored_at: str
+
+
+class PulledScoresOut(Struct):
+    """
+    Scores of a source, in order of their ids.
+    """
+
+    collection: str
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    scores: list[PulledScoreOut]
+    source: str
+
+
 class QueryExpansionOut(Struct):
     """
     An expansion that a question came with.
@@ -1715,6 +1746,16 @@ class StandingOut(Struct):
     """
 
 
+class StoredScoresOut(Struct):
+    """
+    The number of scores that were stored.
+    """
+
+    collection: str
+    source: str
+    stored: int
+
+
 class StoredSentenceOut(Struct):
     """
     A sentence of a stored passage.
@@ -1759,7 +1800,7 @@ class SufficiencyOut(Struct):
     """
     probability: float
     """
-    The higher one of model and vouched.
+    The highest of model, vouched and remembered.
     """
     vouched: float
     """
@@ -1772,6 +1813,10 @@ class SufficiencyOut(Struct):
     influences_cut: bool = False
     """
     Whether there are more.
+    """
+    remembered: float = 0.0
+    """
+    Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is among the first five again, in [0, 1].
     """
 
 
@@ -1792,6 +1837,16 @@ class TimingsOut(Struct):
     embed_ms: float
     search_ms: float
     total_ms: float
+
+
+class TracedQueryOut(Struct):
+    """
+    A query of a trace.
+    """
+
+    created_at: str
+    query: str
+    query_id: str
 
 
 class UnitOut(Struct):
@@ -1985,6 +2040,10 @@ class ChatGrounds(Struct):
     sufficiency: float | None
     sufficient: bool
     warnings: list[WarningOut]
+    trace_id: str | None = None
+    """
+    By which scores find the query.
+    """
 
 
 class ChatOut(Struct):
@@ -2778,6 +2837,16 @@ class TraceOut(Struct):
     """
 
 
+class TracedQueriesOut(Struct):
+    """
+    The queries of a trace, oldest first.
+    """
+
+    collection: str
+    queries: list[TracedQueryOut]
+    trace_id: str
+
+
 class CompareOut(Struct):
     """
     One question under two arms. It leaves no query behind that feedback could refer to.
@@ -2853,6 +2922,10 @@ class EpisodeOut(Struct):
     With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
     trace: TraceOut | None = None
+    trace_id: str | None = None
+    """
+    The trace that the query belongs to, as its caller named it.
+    """
     warnings: list[WarningOut] | None = None
     """
     What the LLM endpoint failed, and was done without it. Not kept.
@@ -2901,6 +2974,10 @@ class QueryOut(Struct):
     With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
     trace: TraceOut | None = None
+    trace_id: str | None = None
+    """
+    The trace that the query belongs to, as its caller named it.
+    """
     warnings: list[WarningOut] | None = None
     """
     What the LLM endpoint failed, and was done without it. Not kept.

@@ -100,6 +100,28 @@ class BudgetIn(TypedDict):
     """
 
 
+PassageId: TypeAlias = str
+
+
+PassageId1: TypeAlias = int
+
+
+class CitedPassage(TypedDict):
+    """
+    A passage as a whole, by your id.
+    """
+
+    passage_id: PassageId | PassageId1
+
+
+class CitedSentence(TypedDict):
+    """
+    A sentence by its id, as answers give it.
+    """
+
+    sentence_id: int | str
+
+
 class CompareIn(TypedDict):
     """
     A question for two arms.
@@ -203,7 +225,7 @@ class ContentPart(TypedDict):
 
 class CountIn(TypedDict):
     """
-    Whose predicates are to be counted.
+    Collection and graph whose predicates are counted.
     """
 
     collection: NotRequired[str]
@@ -344,7 +366,7 @@ Entity: TypeAlias = str
 
 class FactSearchIn(TypedDict):
     """
-    What to search for: a question, entities, or a pattern; what is left out may be anything.
+    Pattern of a search: a question, entities, or parts of a fact; omitted parts match anything.
     """
 
     as_of: NotRequired[str | None]
@@ -576,6 +598,43 @@ class PredicateIn(TypedDict):
     """
 
 
+class PulledScoreIn(TypedDict):
+    """
+    A score of another product, as a pull last sent it.
+    """
+
+    digest: str
+    """
+    SHA-256 of everything that the rating says.
+    """
+    judge: str
+    queries: list[str]
+    """
+    Queries that were rated.
+    """
+    rating: Literal["up", "down"] | None
+    """
+    Null: the score was deleted, and its rating revoked.
+    """
+    revision: int
+    """
+    How often it was sent.
+    """
+    score_id: str
+    """
+    The product's id of the score.
+    """
+    scored_at: str
+
+
+class PulledScoresIn(TypedDict):
+    """
+    Scores to store in place of what was stored of them.
+    """
+
+    scores: list[PulledScoreIn]
+
+
 class QueryIn(TypedDict):
     """
     A question.
@@ -622,10 +681,29 @@ class QueryIn(TypedDict):
     """
     Passages wanted.
     """
+    trace_id: NotRequired[str | None]
+    """
+    Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+    """
     unit: NotRequired[str | None]
     """
     Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
     """
+
+
+PassageId2: TypeAlias = str
+
+
+PassageId3: TypeAlias = int
+
+
+class QuotedSentence(TypedDict):
+    """
+    A sentence by your id of its passage and its text.
+    """
+
+    passage_id: PassageId2 | PassageId3
+    text: str
 
 
 class RankingOptionsIn(TypedDict):
@@ -645,7 +723,7 @@ class RankingOptionsIn(TypedDict):
 
 class ReadingBudgetIn(TypedDict):
     """
-    What reading a text by the language model may cost at most; what is beyond it the rules read.
+    Most that reading a text by the language model may cost; the rules read the rest.
     """
 
     llm_calls: NotRequired[int]
@@ -725,7 +803,7 @@ class RetryIn(TypedDict):
 
 class RevisionIn(TypedDict):
     """
-    What a judge says of a fact.
+    A judge's word on a fact.
     """
 
     action: Literal["confirm", "contradict", "supersede", "close"]
@@ -805,10 +883,10 @@ class SentenceById(TypedDict):
     sentence_id: int | str
 
 
-PassageId: TypeAlias = str
+PassageId4: TypeAlias = str
 
 
-PassageId1: TypeAlias = int
+PassageId5: TypeAlias = int
 
 
 class SentenceByText(TypedDict):
@@ -820,13 +898,13 @@ class SentenceByText(TypedDict):
     """
     Of a rejected sentence: with what probability it was looked at, as where it was shown and merely not clicked. Divides what the rejection says.
     """
-    passage_id: PassageId | PassageId1
+    passage_id: PassageId4 | PassageId5
     text: str
 
 
 class SplitIn(TypedDict):
     """
-    Where the entity is.
+    Collection of the entity.
     """
 
     collection: NotRequired[str]
@@ -901,6 +979,10 @@ class AnswerIn(TypedDict):
     """
     Passages wanted.
     """
+    trace_id: NotRequired[str | None]
+    """
+    Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+    """
     unit: NotRequired[str | None]
     """
     Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
@@ -953,7 +1035,7 @@ class CollectionPatch(TypedDict):
 
 class FactsIn(TypedDict):
     """
-    What a source states: facts, or a text that facts are read from, by rules or by a language model.
+    Statement of a source: facts, or a text that rules or a language model read.
     """
 
     budget: NotRequired[ReadingBudgetIn]
@@ -979,7 +1061,15 @@ class FeedbackIn(TypedDict):
     Verdict of a judge on one answered query.
     """
 
+    cited: NotRequired[list[int | str | CitedSentence | QuotedSentence | CitedPassage]]
+    """
+    With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it is supported.
+    """
     collection: NotRequired[str]
+    complete: NotRequired[bool]
+    """
+    True: the verdict names all evidence, and activated sentences that it does not name count as rejected. False: what it does not name stays unknown.
+    """
     confidence: NotRequired[float]
     """
     Divides the observation noise of this verdict; has no say in what keys learn.
@@ -1006,11 +1096,19 @@ class FeedbackIn(TypedDict):
     """
     none_helped: NotRequired[bool]
     """
-    True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing is named that helped and the verdict is not partial.
+    True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
     """
     partial: NotRequired[bool]
     """
-    True: only what is named is judged. False: activated sentences not named count as rejected.
+    The opposite of `complete`; give one of the two at most, or both alike.
+    """
+    rating: NotRequired[Literal["up", "down"] | None]
+    """
+    A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer.
+    """
+    reason: NotRequired[str | None]
+    """
+    With a rating: why. Of a thumb down, wrong_answer, missing, irrelevant and outdated have a meaning of their own; any other text is logged only.
     """
     rejected: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
@@ -1075,7 +1173,7 @@ class RetrievalIn(TypedDict):
 
 class ReviseIn(TypedDict):
     """
-    What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed.
+    A judge's word on facts: revisions, or an instruction in words, which needs an LLM.
     """
 
     collection: NotRequired[str]
@@ -1150,6 +1248,10 @@ class SessionIn(TypedDict):
     """
     Passages that each of its queries shows.
     """
+    trace_id: NotRequired[str | None]
+    """
+    As of a query: stored with the session's own question, not with its sub-questions. No header is read.
+    """
     unit: NotRequired[str | None]
     """
     As of a query: stays in one arm.
@@ -1171,3 +1273,7 @@ class ChatIn(TypedDict):
     The collection that is asked.
     """
     stream: NotRequired[bool]
+    trace_id: NotRequired[str | None]
+    """
+    As of a query. Absent: the header `X-OpenWebUI-Message-Id`, else the trace id of `traceparent`.
+    """

@@ -8,7 +8,8 @@ A line is an object with the ``query_id`` of the answer that was scored and any 
   object by passage id;
 - ``context_recall``: which share of what an answer needs was there (RAGAS);
 - ``answer_correctness`` or ``factual_correctness``: how right the answer in words was (RAGAS);
-- ``thumb``: ``up`` or ``down``, on the passages in ``cited``.
+- ``thumb``: ``up`` or ``down`` for the whole answer, with the ids of the passages that it used in ``cited`` and a
+  ``reason``. It counts where the passages have no scores of their own.
 
 NaN and null are as if they were not there.
 """
@@ -57,6 +58,8 @@ def verdict(answer: EpisodeOut, scored: Mapping[str, Any], *, vouch: bool = Fals
     Raises:
         ScoreError: a score is no number from 0 to 1, or there are more of them than passages.
     """
+    if scored.get(RELEVANCE) is None and scored.get("thumb") is not None:
+        return _rating(scored)
     relevance = _relevance(answer, scored)
     recall = _score(scored, RECALL)
     correct = next((value for name in CORRECT if (value := _score(scored, name)) is not None), None)
@@ -76,7 +79,7 @@ def verdict(answer: EpisodeOut, scored: Mapping[str, Any], *, vouch: bool = Fals
     feedback = FeedbackIn(
         supporting_passages=supporting,
         rejected=rejected,
-        partial=not complete,
+        complete=complete,
         confidence=_confidence(relevance.values()),
     )
     if vouch and recall is not None:
@@ -144,13 +147,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
+def _rating(scored: Mapping[str, Any]) -> FeedbackIn:
+    """The rating that a thumb is."""
+    thumb, cited, reason = scored["thumb"], scored.get("cited") or [], scored.get("reason")
+    if thumb not in ("up", "down"):
+        raise ScoreError("thumb is neither up nor down")
+    if not isinstance(cited, list) or not all(isinstance(passage, str) for passage in cited):
+        raise ScoreError("cited is no list of ids of passages")
+    if reason is not None and not isinstance(reason, str):
+        raise ScoreError("reason is no text")
+    body = FeedbackIn(rating=thumb)
+    if cited:
+        body["cited"] = cited
+    if reason:
+        body["reason"] = reason
+    return body
+
+
 def _relevance(answer: EpisodeOut, scored: Mapping[str, Any]) -> dict[str, float]:
     """Passage -> how relevant it was, of those that were scored."""
     relevance = scored.get(RELEVANCE)
-    if relevance is None and scored.get("thumb") is not None:
-        if scored["thumb"] not in ("up", "down"):
-            raise ScoreError("thumb is neither up nor down")
-        relevance = dict.fromkeys(scored.get("cited") or (), float(scored["thumb"] == "up"))
     if isinstance(relevance, list):
         if len(relevance) > len(answer.passages):
             raise ScoreError(f"{len(relevance)} scores for {len(answer.passages)} passages")

@@ -30,7 +30,8 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "clicks, adapt, expand, human, answers, sweep, extraction, facts, session or agent: docs/evaluation.md."
+            "clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session or agent: "
+            "docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -50,8 +51,8 @@ def evaluate(
         typer.Option(
             "--limit",
             "--questions",
-            help="Judge at most so many questions (cold, stream, clicks, answers, sweep: ask; adapt: draw from so "
-            "many of those with expansions; human: so many that are rated, and of the others).",
+            help="Judge at most so many questions (cold, stream, clicks, thumbs, answers, sweep: ask; adapt: draw "
+            "from so many of those with expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
     stop_rule: Annotated[

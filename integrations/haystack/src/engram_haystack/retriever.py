@@ -23,7 +23,7 @@ class EngramRetriever:
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:8000",
+        url: str | None = None,
         collection: str = "default",
         key: Secret = KEY,
         top_k: int = 5,
@@ -32,7 +32,7 @@ class EngramRetriever:
     ) -> None:
         """
         Args:
-            url: where the service is.
+            url: where the service is; by default ``ENGRAM_URL`` where the pipeline runs, else this machine.
             collection: what is asked.
             key: the access key; by default what ``ENGRAM_ACCESS_KEY`` says, if anything.
             top_k: documents wanted, 1 to 100.
@@ -69,7 +69,7 @@ class EngramRetriever:
         Raises:
             EngramError: as the client.
         """
-        wanted = top_k or self.top_k
+        wanted = self.top_k if top_k is None else top_k
         with Engram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
             answer = engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=self.filter)
         return {"documents": _documents(answer)}
@@ -77,7 +77,7 @@ class EngramRetriever:
     @component.output_types(documents=list[Document])
     async def run_async(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
         """Run without blocking, see ``run``."""
-        wanted = top_k or self.top_k
+        wanted = self.top_k if top_k is None else top_k
         async with AsyncEngram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
             answer = await engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=self.filter)
         return {"documents": _documents(answer)}

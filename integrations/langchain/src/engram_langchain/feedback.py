@@ -85,7 +85,7 @@ class EngramFeedback(BaseCallbackHandler):
             EngramError: as the client.
         """
         passages = sorted(set(passage_ids))
-        said = FeedbackIn(supporting_passages=passages, partial=True)
+        said = FeedbackIn(supporting_passages=passages)
         return self._judge_all(run_id, "helped", said)
 
     def nothing(self, run_id: UUID) -> list[FeedbackOut]:

@@ -1,5 +1,6 @@
 """Passages as LlamaIndex's nodes."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ class EngramRetriever(BaseRetriever):
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:8000",
+        url: str | None = None,
         *,
         collection: str = "default",
         key: str | None = None,
@@ -29,18 +30,19 @@ class EngramRetriever(BaseRetriever):
         memory: Literal["read", "off"] = "read",
         filter: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
+        verbose: bool = False,
     ) -> None:
         """
         Args:
-            url: where the service is.
+            url: where the service is; by default ``ENGRAM_URL``, else this machine.
             collection: what is asked.
-            key: the access key, where one is needed.
+            key: the access key; by default ``ENGRAM_ACCESS_KEY``.
             top_k: nodes wanted, 1 to 100.
             memory: ``off``: as if nothing had been learned.
             filter: only passages whose metadata contain this object.
-            callback_manager: as for any retriever.
+            callback_manager, verbose: as for any retriever.
         """
-        super().__init__(callback_manager=callback_manager)
+        super().__init__(callback_manager=callback_manager, verbose=verbose)
         self._url, self._collection, self._key = url, collection, key
         self._top_k, self._memory, self._filter = top_k, memory, None if filter is None else dict(filter)
 
@@ -67,10 +69,23 @@ def helped(engram: Engram, nodes: Iterable[NodeWithScore], *, judge: str | None 
     return kept.helped(engram, [node.node.metadata for node in nodes], judge=judge)
 
 
+class PassageNode(TextNode):
+    """A text node that is the same passage in the answers to all questions.
+
+    LlamaIndex merges nodes by their hash. Metadata differ with each question, as they name the query; so the hash
+    is of id and text alone.
+    """
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of id and text, in hexadecimal."""
+        return hashlib.sha256(f"{self.node_id}\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def _nodes(answer: QueryOut) -> list[NodeWithScore]:
     return [
         NodeWithScore(
-            node=TextNode(
+            node=PassageNode(
                 id_=passage.passage_id,
                 text=passage.text,
                 metadata=metadata,

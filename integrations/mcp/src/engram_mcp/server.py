@@ -166,7 +166,7 @@ class AgentTools:
             receipt = await self._engram.feedback(query_id, none_helped=True, rejected=[*(misled or [])], wait=True)
         else:
             receipt = await self._engram.feedback(
-                query_id, supporting=[*helped], rejected=[*(misled or [])], partial=not complete, wait=True
+                query_id, supporting=[*helped], rejected=[*(misled or [])], complete=complete, wait=True
             )
         changes = receipt.changes or []
         return {

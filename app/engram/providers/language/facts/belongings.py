@@ -1,4 +1,4 @@
-"""Who is whose: relatives, and names after "his" or "NAME's"."""
+"""Relatives, and names after "his" or "NAME's"."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What stands in brackets after a name: when and where somebody was born and died, and other names."""
+"""Text in brackets behind a name: dates and places of a life, and other names."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def without_brackets(items: Sequence[Item], text: str) -> tuple[list[Item], list
 
 
 def facts_in(bracket: Bracket, topic: Topic, names: Names, ordinal: int, *, own: bool) -> Iterator[Triple]:
-    """What the bracket says of the name before it, or of the topic if it is the topic's ``own``."""
+    """Yield the facts of a bracket about the name before it, or about the topic if it is the topic's ``own``."""
     subject = topic.name if own else bracket.name
     if subject is None:
         return
@@ -95,7 +95,7 @@ def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: boo
 
 
 def _halves(text: str) -> dict[str, str]:
-    """What is said of birth and of death: after "born" and "died", or before and after a dash between two dates."""
+    """Return the parts about birth and death: behind "born" and "died", or around a dash between two dates."""
     born, died = _BORN.search(text), _DIED.search(text)
     if born or died:
         halves = {}

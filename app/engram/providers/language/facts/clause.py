@@ -1,4 +1,4 @@
-"""Where the reading of a clause stands, and what the words since its verb can mean."""
+"""State of the reading of a clause, and the meaning of the words since its verb."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ PARTS = re.compile(r"[\s–-]+")
 
 @dataclass(slots=True)
 class Clause:
-    """Where the reading stands.
+    """State of the reading of a clause.
 
     Attributes:
         subject: None where nobody can tell.
@@ -63,7 +63,7 @@ class Clause:
 
 
 def after_comma(items_before: Sequence[Item]) -> list[Item] | None:
-    """What follows the last comma, if it begins with a preposition: ", in 1920" goes with the verb."""
+    """Return the items after the last comma if they begin with a preposition: ", in 1920" goes with the verb."""
     last = max((place for place, item in enumerate(items_before) if item.kind in ",;"), default=-1)
     tail = list(items_before[last + 1 :])
     return tail if tail and tail[0].kind == "p" else None
@@ -105,5 +105,5 @@ def of_another_work(predicates: Sequence[str]) -> bool:
 
 
 def kin_among(nouns: Sequence[str]) -> str | None:
-    """What the first noun that names a relative makes of them."""
+    """Return the relation of the first noun that names a relative."""
     return next((clause_words.KIN[noun] for noun in nouns if noun in clause_words.KIN), None)

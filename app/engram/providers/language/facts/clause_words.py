@@ -134,7 +134,10 @@ PEOPLE = frozenset(
     pilot mayor general justice president minister governor senator chancellor secretary ambassador
     representative chairman emir imam rabbi caliph shogun khan elector wife husband widow son daughter
     child brother sister mother father consort heir claimant member citizen figure spouse resident
-    critic soldier scientist physicist chemist mathematician engineer journalist politician""".split()
+    analyst apprentice blacksmith bricklayer cook expert intern locksmith mechanic midwife nurse paramedic
+    physician
+    scholar student surgeon technician trainee vet critic soldier scientist physicist chemist mathematician
+    engineer journalist politician""".split()
 )
 GROUPS = frozenset(
     """company war dynasty empire organization organisation newspaper magazine party league team club band

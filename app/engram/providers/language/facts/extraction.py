@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from engram.core.knowledge.triples import Triple
 from engram.providers.language.entity_names import normalise_entity, title_entities
 from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.assertion import is_denied
 from engram.providers.language.facts.brackets import facts_in, without_brackets
-from engram.providers.language.facts.context import Context, is_heading
+from engram.providers.language.facts.context import Context
+from engram.providers.language.facts.name_types import is_heading, is_organisation
 from engram.providers.language.facts.roles import OFFICES
 from engram.providers.language.facts.sentence_items import Item, Names, name_words, read, unqualified
 from engram.providers.language.facts.sentence_reader import read_sentence
@@ -25,6 +27,7 @@ _LIFE = re.compile(
 _DEFINED = re.compile(r"[A-Z][^().]{0,80}\([^()]{0,200}[0-9]{4}[^()]{0,80}\)")
 """A name with dates in brackets, with which pages of an encyclopedia begin."""
 _CLOSER = frozenset({"position held", "based in", "affiliation"})
+_POST_OPENINGS = OFFICES | {"chief", "managing"}
 _TELLING = OFFICES | frozenset(
     """based became becomes employed headquartered headquarters joined left lived lives located member moved office
     relocated resides situated succeeded succeeds taught teaches took worked works""".split()
@@ -35,8 +38,11 @@ _COMMON = (
     | frozenset(clause_words.KIN.values())
     | {"is a", "country", "located in"}
 )
+DEFINITION_CHARACTERS = 150
+"""Characters within which the brackets of a definition open."""
 MOST_NAME_WORDS = 3
 """Words of a title from which one that it shares with the first sentence's subject is not enough."""
+_MATTER = re.compile(r"^[A-Z][a-z]+ (?:about|for|from|on|to|with) ")
 _OPENING = 1_000  # characters of a sentence in which pronouns are looked for
 _PERSONAL = re.compile(r"(?:^|[.,;]\s+|\band\s+)(?:He|She|His|Her|he|she)\b")
 
@@ -61,7 +67,8 @@ def extract_facts(
     about = title if title is not None and sentences and _is_subject(title, named, sentences[0]) else None
     if about is None and not everywhere:
         return []
-    context = Context(about or named, is_page=about is not None)
+    known = named if named is not None and any(unqualified(named) in one.text for one in sentences) else None
+    context = Context(about or known, is_page=about is not None)
     topic: Topic | None = None
     found: list[Triple] = []
     lead = True
@@ -89,8 +96,8 @@ def extract_facts(
     return found
 
 
-def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool:
-    """Whether a passage is about its title: its first sentence begins with it, or has no other subject.
+def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool:  # noqa: PLR0911 - a case each
+    """Return whether a passage is about its title: its first sentence begins with it, or has no other subject.
 
     Args:
         title: of the passage.
@@ -100,22 +107,52 @@ def _is_subject(title: str, name: str | None, first: SentenceAnalysis) -> bool:
     bare = unqualified(title)
     items, _ = without_brackets(read(first.text, Names([*first.entities, *title_entities(title)])), first.text)
     verb = next((place for place, item in enumerate(items) if item.kind in "bxv"), len(items))
-    opening = _letters(first.text[: items[verb].start] if verb < len(items) else first.text)
-    whole, short = _letters(bare), _letters(bare.partition(",")[0])
-    if whole.startswith(opening) and len(opening) > 1:
+    opening = first.text[: items[verb].start] if verb < len(items) else first.text
+    whole, text = _letters(bare), _letters(first.text)
+    if is_organisation(bare) and not _defines(first.text, items):
+        return False
+    if name is not None and whole.startswith(_letters(opening)) and len(_letters(opening)) > 1:
         return True
     if name is None:
-        text = _letters(first.text)
         begins = text.removeprefix("the").startswith(whole.removeprefix("the"))
+        following = items[verb + 1].word if verb + 1 < len(items) else ""
+        begins = begins and (following in {"a", "an"} or "(" in opening)
         return begins or (whole in text and len(bare.split()) >= MOST_NAME_WORDS)
+    if " " not in bare and not _is_written(bare, first.text):
+        return _DEFINED.match(first.text) is not None
     subjects = [name_words(item.text) for item in items[:verb] if item.kind == "N"]
-    if short in opening or (not subjects and (" " in bare or bare in first.text)):
+    if _is_written(bare.partition(",")[0], opening) or (
+        not subjects and (" " in bare or _is_written(bare, first.text))
+    ):
         return True
     own = name_words(title)
     shared = max((len(words_ & own) for words_ in subjects), default=0)
-    if shared and (2 * shared >= len(own) or len(own) < MOST_NAME_WORDS):
+    if shared and (2 * shared >= len(own) or len(own) < MOST_NAME_WORDS) and not _names_a_matter(bare):
         return True
-    return whole in _letters(first.text) or _DEFINED.match(first.text) is not None
+    return whole in text or _DEFINED.match(first.text) is not None
+
+
+def _defines(text: str, items: Sequence[Item]) -> bool:
+    """Return whether a first sentence defines what it is about: "NAME (1920-1990) was a painter"."""
+    if "(" in text[:DEFINITION_CHARACTERS]:
+        return True
+    return any(
+        item.kind == "b" and (following.kind in "dN#waA" or following.word == "born")
+        for item, following in pairwise(items)
+    )
+
+
+def _is_written(name: str, text: str) -> bool:
+    """Return whether a text has a name with its capital letters; one word alone also needs a place for a name."""
+    if " " in name:
+        return _letters(name) in _letters(text)
+    match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)(?!\s+(?:at|for|from|on|to|with)\b)", text)
+    return match is not None
+
+
+def _names_a_matter(title: str) -> bool:
+    """Return whether a title has the form "Reference for NAME": it names a matter and not the name's bearer."""
+    return _MATTER.search(title) is not None
 
 
 def _letters(text: str) -> str:
@@ -134,13 +171,22 @@ def _merged(first_reading: Sequence[Triple], stated: Sequence[Triple]) -> list[T
         fact
         for fact in first_reading
         if fact.predicate in _COMMON
-        or not any(
-            (fact.subject == one.subject and _within(fact.object, one.object))
-            or (fact.object == one.subject and _within(f"{fact.predicate} of {fact.subject}", one.object))
-            for one in closer
+        or (
+            not _is_of_holder(fact.predicate)
+            and not any(
+                (fact.subject == one.subject and _within(fact.object, one.object))
+                or (fact.object == one.subject and _within(f"{fact.predicate} of {fact.subject}", one.object))
+                for one in closer
+            )
         )
     ]
     return [*remaining, *closer]
+
+
+def _is_of_holder(predicate: str) -> bool:
+    """Return whether a predicate says of a page's topic what the holder of a post did: "director moved to"."""
+    words = predicate.split()
+    return len(words) > 1 and words[0] in _POST_OPENINGS and words[-1] in {"to", "in", "at", "from"}
 
 
 def _within(part: str, whole: str) -> bool:
@@ -148,7 +194,7 @@ def _within(part: str, whole: str) -> bool:
 
 
 def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalysis]) -> Topic:
-    """What the passage is about, by its first sentence and by the pronouns of the others."""
+    """Return the topic of a passage, by its first sentence and the pronouns of the others."""
     verb = next((place for place, item in enumerate(items) if item.kind in "bx"), None)
     end = len(items) if verb is None else verb + 1
     while end < len(items) and items[end].kind not in "pvrR;(":
@@ -169,7 +215,7 @@ def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalys
 
 
 def _alias(topic: Topic | None, items: Sequence[Item], ordinal: int) -> list[Triple]:
-    """What the lead calls the topic, where that is not its title: the name before the verb, if it shares a word."""
+    """Return the topic's other name in the lead: the name before the verb, if it shares a word with the title."""
     first = next((place for place, item in enumerate(items[:3]) if item.kind not in 'd"'), None)
     if topic is None or first is None or items[first].kind != "N" or first + 1 == len(items):
         return []

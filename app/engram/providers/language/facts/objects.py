@@ -86,7 +86,7 @@ def _in_list(items: Sequence[Item], at: int) -> bool:
 
 
 def cause(saying: SentenceFacts, items: Sequence[Item], at: int, clause: Clause) -> int:
-    """What somebody died "of" or "from", in words; where the last of them stands."""
+    """Read the words of a cause of death after "of" or "from"; return the place of the last."""
     if clause.verbs != ["died"] or items[at].word not in {"of", "from"}:
         return at
     end = at + 1
@@ -120,10 +120,10 @@ def _object(saying: SentenceFacts, item: Item, items: Sequence[Item], at: int, c
     if item.kind == "D" and clause.copula and not clause.head:
         saying.time(item, clause)
         return False
-    return _number(saying, items, at, clause) if item.kind == "#" else _told(saying, item, clause)
+    return _number(saying, items, at, clause) if item.kind == "#" else _state_by_predicate(saying, item, clause)
 
 
-def _told(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
+def _state_by_predicate(saying: SentenceFacts, item: Item, clause: Clause) -> bool:
     """Say by the predicate what a name or a date is to the subject; whether there is one."""
     nationality = item.word in ADJECTIVES and item.word not in COUNTRIES
     if nationality or ([one.kind for one in clause.gap] == [","] and is_title(item)):
@@ -154,7 +154,7 @@ def _state(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) ->
 
 
 def _in_country(saying: SentenceFacts, item: Item, predicate: str, clause: Clause) -> None:
-    """What "is" in a country has that country; people are from it at best."""
+    """State the country of a thing that "is" in it; people are left out."""
     subject = clause.subject
     stands = clause.copula or predicate in clause_words.LOCATED
     inside = stands and predicate.rpartition(" ")[2] in _WITHIN and item.word in COUNTRIES
@@ -200,54 +200,58 @@ def _between(item: Item, clause: Clause) -> list[str] | None:
     """Nouns and prepositions between verb and object, up to the last preposition; None if it is too far off."""
     gap = [one for one in clause.gap if one.kind not in ".'\"-"]
     last = max((place for place, one in enumerate(gap) if one.kind == "p"), default=-1)
-    left, right = gap[: last + 1], gap[last + 1 :]
-    if any(one.kind in ",;ND" for one in right) or any(one.word in clause_words.OBJECTS for one in gap):
+    lead_in, rest_of_gap = gap[: last + 1], gap[last + 1 :]
+    if any(one.kind in ",;ND" for one in rest_of_gap) or any(one.word in clause_words.OBJECTS for one in gap):
         return None
-    if any(one.kind in ",;" for one in left) and not clause.copula:
-        tail = after_comma(left)
+    if any(one.kind in ",;" for one in lead_in) and not clause.copula:
+        tail = after_comma(lead_in)
         if tail is None:
             return None
-        left = tail
+        lead_in = tail
     if item.kind == "D" and not _is_timed(gap, clause):
         return None
-    of_object = bool(left) and (
-        (clause.spoken and clause.direct)  # what else is said after "joined NAME" is about that
-        or (left[0].word == "of" and bool(clause.predicates))
-        or (left[0].word == "by" and any(said.endswith(_MADE_OF) for said in clause.predicates))
-        or (clause.copula and any(one.kind == "N" for one in left))
+    of_object = bool(lead_in) and (
+        (clause.spoken and clause.direct)  # what else is predicate_words after "joined NAME" is about that
+        or (lead_in[0].word == "of" and bool(clause.predicates))
+        or (lead_in[0].word == "by" and any(one.endswith(_MADE_OF) for one in clause.predicates))
+        or (clause.copula and any(one.kind == "N" for one in lead_in))
     )
     if of_object:
         return None
-    said = [one.word for one in left if one.kind in "wp"]
-    if left and left[0].kind in "d#" and said[0] == "of":  # "some of", "one of the founders of"
-        said = said[1:]
-        return said or None
-    return said
+    predicate_words = [one.word for one in lead_in if one.kind in "wp"]
+    if lead_in and lead_in[0].kind in "d#" and predicate_words[0] == "of":  # "some of", "one of the founders of"
+        predicate_words = predicate_words[1:]
+        return predicate_words or None
+    return predicate_words
 
 
 def _is_timed(gap: Sequence[Item], clause: Clause) -> bool:
     """Whether a date is the verb's own: at most a place came between ("released in NAME on DATE")."""
     if any(one.kind == "w" or (one.kind == "p" and one.word not in _TEMPORAL) for one in gap):
         return False
-    return not clause.spoken or any(said.endswith((" in", " at")) for said in clause.predicates)
+    return not clause.spoken or any(one.endswith((" in", " at")) for one in clause.predicates)
 
 
 def _copular(saying: SentenceFacts, item: Item, between: Sequence[str], clause: Clause) -> Iterator[str]:
     """The predicate after "is": "village in", or what the subject's noun says ("the director was")."""
     head = clause.head_words()
-    said = list(between)
+    predicate_words = list(between)
     if head:
-        said = [*head, *between] if between else [kin_among(head) or " ".join(head)]
+        predicate_words = [*head, *between] if between else [kin_among(head) or " ".join(head)]
     elif not between:
         bare = item.kind == "N" and not clause.spoken and all(one.kind in "da" for one in clause.gap)
-        said = ["is"] if bare else []
+        predicate_words = ["is"] if bare else []
     else:
         first = next(place for place, word in enumerate(between) if word in clause_words.PREPOSITIONS)
-        said = said[max(0, first - 1) :]
-        if first and said[0] in clause_words.PLACES and said[-1] in {"in", "near", "within", "on", "at"}:
-            said = ["located", "in" if said[-1] == "within" else said[-1]]
-        elif not first and len(said) == 1:  # a second preposition: "a tributary of NAME in NAME"
+        predicate_words = predicate_words[max(0, first - 1) :]
+        if (
+            first
+            and predicate_words[0] in clause_words.PLACES
+            and predicate_words[-1] in {"in", "near", "within", "on", "at"}
+        ):
+            predicate_words = ["located", "in" if predicate_words[-1] == "within" else predicate_words[-1]]
+        elif not first and len(predicate_words) == 1:  # a second preposition: "a tributary of NAME in NAME"
             person = clause.subject is not None and saying.kind_of(clause.subject) == "person"
-            said = ["located", "in"] if said == ["in"] and not person else []
-    if said and len(said) <= MAX_PREDICATE_WORDS:
-        yield " ".join(said)
+            predicate_words = ["located", "in"] if predicate_words == ["in"] and not person else []
+    if predicate_words and len(predicate_words) <= MAX_PREDICATE_WORDS:
+        yield " ".join(predicate_words)

@@ -1,4 +1,4 @@
-"""What "is a ..." says: a year, a nationality, a type."""
+"""Phrases after "is a": a year, a nationality, a type."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ def _ends(items: Sequence[Item], at: int, first: int) -> bool:
 
 
 def _modifiers(saying: SentenceFacts, phrase: Sequence[Item], clause: Clause, subject: str) -> None:
-    """What stands before the noun: a year, a nationality, a name."""
+    """State the modifiers before the noun: a year, a nationality, a name."""
     kind = saying.kind_of(subject, phrase)
     noun = next(item.word for item in reversed(phrase) if item.kind == "w")
     national = {"person": "citizenship", "place": "country"}.get(kind, "country of origin")
@@ -70,7 +70,7 @@ def _modifiers(saying: SentenceFacts, phrase: Sequence[Item], clause: Clause, su
 
 
 def _types(saying: SentenceFacts, phrase: Sequence[Item], clause: Clause, subject: str) -> None:
-    """What it is: the nouns, and each of a list of them."""
+    """State the types that the nouns name, each of a list."""
     person = saying.kind_of(subject, phrase) == "person"
     part: list[Item] = []
     for item in [*phrase, None]:

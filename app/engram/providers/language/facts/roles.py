@@ -1,10 +1,11 @@
-"""What somebody is, as a noun phrase: "head of production at NAME", "a Danish airline"."""
+"""Roles, as noun phrases: "head of production at NAME", "a Danish airline"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engram.providers.language.facts import clause_words
 from engram.providers.language.facts.countries import ADJECTIVES
+from engram.providers.language.facts.name_types import ORGANISATIONS, is_organisation
 from engram.providers.language.facts.sentence_items import Item
 from engram.providers.language.facts.stated_facts import kind_of
 
@@ -18,22 +19,18 @@ OFFICES = frozenset(
     supervisor treasurer trustee vicar warden""".split()
 )
 """Posts that somebody holds for a time; other nouns for people say what somebody is."""
-ORGANISATIONS = frozenset(
-    """agency airline association bank brand brewery broadcaster business carrier chain charity club college
-    company consultancy cooperative council federation firm foundation group hospital hotel institute
-    laboratory maker manufacturer museum network newspaper operator organisation organization practice
-    publisher retailer school society startup subsidiary supplier theater theatre trust union university
-    utility wholesaler""".split()
-)
 _RELATIONS = frozenset(
-    """admirer aunt buyer candidate co-founder co-owner colleague contender cousin customer follower founder
+    """admirer aunt buyer elder younger latter candidate co-founder co-owner colleague contender cousin
+    customer follower founder
     friend granddaughter grandfather grandmother grandson heir heiress man member members nephew niece number
     owner partner person predecessor resident rival runner-up shareholder stepbrother stepfather
     stepmother stepsister successor supporter uncle user winner woman""".split()
 )
 """What somebody is to another, or for a moment: no post and no profession."""
 _PASSED_OVER = frozenset("new acting interim current present own long-time".split())
-_PAST = frozenset("former ex late then outgoing would-be".split())
+_PAST = frozenset("former formerly previously once ex late then outgoing would-be".split())
+_RANKS = frozenset("chief deputy head lead".split())
+"""Words that make a post of a profession: "head chef"."""
 _BEFORE_OFFICE = frozenset(
     """artistic assistant associate board chief co- commercial creative deputy executive finance financial
     foreign general honorary human joint junior managing marketing medical music national non-executive
@@ -51,15 +48,28 @@ _OPENINGS = frozenset(
     today welcome with write yes yesterday""".split()
 )
 """Words that open a sentence before a name."""
+_PREFIXES = frozenset({"co", "re"})
+_DEPARTMENTS = frozenset(
+    """accounting accounts administration affairs and art audit business communications compliance corporate
+    customer
+    data department design development digital education engineering external finance global growth hr human
+    information innovation investment investor it legal logistics maintenance marketing media music operations
+    partnerships people performance planning policy product production programmes projects public procurement
+    quality relations research resources risk safety sales science security service services software strategy
+    studio studies support technology training treasury &""".split()
+)
+"""Words of what a "Head of ..." is head of, besides organisations."""
 TRAILING = frozenset("too again today yesterday effective there also last this next together".split())
 _WORKING = frozenset({"of", "at", "for", "with"})
+MOST_SURNAMES = 2
+"""Words of a name behind a profession ("Composer NAME NAME"); "Baker Hughes" is a name."""
 MOST_WORDS = 6
 """Words of a role before its preposition, and after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What somebody is.
+    """A role: a post, a profession or a kind of organisation.
 
     Attributes:
         kind: ``office``, ``person`` or ``organisation``.
@@ -92,8 +102,8 @@ class Role:
             return not self.is_general or self.organisation is not None or " of " in self.text
         return self.kind == "person" and self.preposition in {"at", "for", "with"}
 
-    def at(self, organisation: str | None) -> str:
-        """The role with its organisation, or with another where it names none."""
+    def with_organisation(self, organisation: str | None) -> str:
+        """Return the role's text with its own organisation, or with another one if it names none."""
         name = self.organisation or organisation
         return f"{self.text} of {name}" if name else self.text
 
@@ -121,7 +131,8 @@ def read_role(items: Sequence[Item], at: int) -> Role | None:
     noun = items[end - 1].word
     if noun in _RELATIONS:
         return None
-    kind = "office" if noun in OFFICES else "organisation" if noun in ORGANISATIONS else "person"
+    ranked = end - first > 1 and items[first].word in _RANKS
+    kind = "office" if noun in OFFICES or ranked else "organisation" if noun in ORGANISATIONS else "person"
     if any(item.word in _PAST for item in items[first:end]):
         return None
     parts, organisation, (noun_end, last) = _complement(items, end, kind)
@@ -137,19 +148,20 @@ def _preposition(items: Sequence[Item], end: int) -> str:
 
 
 def _complement(items: Sequence[Item], end: int, kind: str) -> tuple[list[str], str | None, tuple[int, int]]:
-    """What follows the noun ("of human resources", "at NAME"): its words, the name, where noun and phrase end."""
+    """Read the complement of the noun ("of human resources", "at NAME"): words, name, ends of noun and phrase."""
     if _word(items, end) == "in" and _word(items, end + 1) == "chief":
         end += 2
     noun_end, parts = end, []
-    if kind == "office" and _word(items, end) in {"of", "for"} and not _name_at(items, end + 1):
+    general = _word(items, end + 1) in {"a", "an"}
+    if kind == "office" and _word(items, end) in {"of", "for"} and not general and not _name_at(items, end + 1):
         place = end + 1
         while place < len(items) and place <= end + MOST_WORDS and items[place].kind in "wdvc-":
             place += 1
         while place > end + 1 and items[place - 1].kind in "dc":
             place -= 1
-        said = [item.text for item in items[end + 1 : place] if item.kind != "d"]
-        if said:
-            parts, end = [items[end].text, *said], place
+        complement = [item.text for item in items[end + 1 : place] if item.kind != "d"]
+        if complement:
+            parts, end = [items[end].text, *complement], place
     if _word(items, end) in _WORKING and (name := _name_at(items, end + 1)):
         after = items[name + 1].kind if name + 1 < len(items) else "."
         if after not in "w-'" and not items[name].word.startswith("order of"):
@@ -178,23 +190,30 @@ def _word(items: Sequence[Item], at: int) -> str:
 
 
 def _name_at(items: Sequence[Item], at: int) -> int | None:
-    """Where the name stands that begins here, an article passed over."""
+    """Return the place of the name that begins here, behind an article."""
     if at < len(items) and items[at].kind == "d":
         at += 1
     return at if at < len(items) and items[at].kind == "N" else None
 
 
-def with_roles(items: Sequence[Item]) -> list[Item]:
+def split_titles(items: Sequence[Item]) -> list[Item]:
     """Split the words that belong to no name off the names: "Coach NAME", "CEO of NAME", "Please NAME"."""
-    found: list[Item] = []
-    for item in items:
-        if item.kind != "N":
-            if item.word in OFFICES and len(found) == 1 and found[0].kind == "N" and " " not in found[0].text:
-                found[0] = replace(found[0], kind="w")  # "Fire warden"
-            found.append(item)
+    split: list[Item] = []
+    for at, item in enumerate(items):
+        if item.kind == "N":
+            split += _split(item, opening=not split or split[-1].kind in ".;,")
             continue
-        found += _split(item, opening=not found or found[-1].kind in ".;,")
-    return found
+        before_name = at + 1 < len(items) and items[at + 1].kind == "N"
+        heads = item.word in OFFICES or (item.word in ORGANISATIONS and before_name)
+        if heads and len(split) == 1 and split[0].kind == "N" and " " not in split[0].text:
+            split[0] = replace(split[0], kind="w")  # "Fire warden", "Supermarket chain NAME"
+        if split and split[-1].kind == "-" and len(split) > 1 and split[-2].word in _PREFIXES:
+            prefix = split[-2].word
+            del split[-2:]  # "re-elected", "co-opted"
+            split.append(replace(item, kind="v", word=item.word if prefix == "re" else f"{prefix}-{item.word}"))
+            continue
+        split.append(item)
+    return split
 
 
 def _split(name: Item, *, opening: bool) -> list[Item]:
@@ -209,6 +228,8 @@ def _split(name: Item, *, opening: bool) -> list[Item]:
         cut = 1
     while cut < len(parts) and parts[cut].word in _HONORIFICS:
         cut += 1
+    if opening and len(parts) == 1 and parts[0].word in _BEFORE_OFFICE:
+        return [replace(parts[0], kind="w")]  # "Chief technology officer"
     dropped = cut and all(part.word in _HONORIFICS for part in parts[:cut])
     role = cut
     while role < len(parts) and parts[role].word in _BEFORE_OFFICE:
@@ -218,25 +239,44 @@ def _split(name: Item, *, opening: bool) -> list[Item]:
     if role < len(parts) and last and parts[role].word == "of":
         role += 1
     words_ = [] if dropped and role == cut else [*_as_words(parts[cut if dropped else 0 : role])]
-    rest = parts[role:]
-    if not rest:
+    if role > cut and all(part.word in _DEPARTMENTS for part in parts[role:]):
+        return [*words_, *(replace(part, kind="w") for part in parts[role:])]  # "Head of Sales"
+    name_parts = parts[role:]
+    if not name_parts:
         return words_
-    text = name.text[rest[0].start - name.start :]
-    return [*words_, Item("N", text, text.casefold(), rest[0].start, name.end)]
+    return [*words_, *_split_employer(name_parts, name)]
+
+
+def _split_employer(parts: Sequence[Item], name: Item) -> list[Item]:
+    """Split "NAME of ORGANISATION" where the first name is no organisation's."""
+    joint = next((place for place, part in enumerate(parts) if part.word == "of"), 0)
+    cut = joint if joint > 1 and not is_organisation(" ".join(part.text for part in parts[:joint])) else 0
+    cut = cut if is_organisation(" ".join(part.text for part in parts[joint + 1 :])) else 0
+    pieces = [_joined(parts[cut + bool(cut) :], name)]
+    return [_joined(parts[:cut], name), replace(parts[cut], kind="p"), *pieces] if cut else pieces
+
+
+def _joined(parts: Sequence[Item], name: Item) -> Item:
+    start, end = parts[0].start, parts[-1].end
+    text = name.text[start - name.start : end - name.start]
+    return Item("N", text, text.casefold(), start, end)
 
 
 def _is_title(parts: Sequence[Item], at: int) -> bool:
     word = parts[at].word
     if word in OFFICES:
         return not (word in _GIVEN_NAMES and at == 0 and len(parts) == 2)
-    return word.endswith("ist") and at + 1 < len(parts) and kind_of([word]) == "person"
+    following = len(parts) - at - 1
+    if kind_of([word]) != "person" or is_organisation(" ".join(part.text for part in parts)):
+        return False
+    return following > 0 if word.endswith("ist") else at == 0 and following == MOST_SURNAMES
 
 
 def _as_words(parts: Sequence[Item]) -> list[Item]:
-    found = []
+    words = []
     for part in parts:
         text = part.text.rstrip(":")
-        found.append(Item("p" if part.word == "of" else "w", text, part.word, part.start, part.start + len(text)))
+        words.append(Item("p" if part.word == "of" else "w", text, part.word, part.start, part.start + len(text)))
         if text != part.text:
-            found.append(Item(";", ":", ":", part.end - 1, part.end))
-    return found
+            words.append(Item(";", ":", ":", part.end - 1, part.end))
+    return words

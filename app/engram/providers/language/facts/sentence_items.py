@@ -33,6 +33,7 @@ _MARKS = {
 }
 _MARKS |= {"-": "-", "–": "-", "&": "c", "'": "'", "’": "'"}
 _LOOK = 8  # items back
+_LY_NOUNS = frozenset("ally anomaly assembly butterfly family homily monopoly rally reply supply".split())
 _QUALIFIED = re.compile(r"\s*\([^()]*\)\s*$")
 
 
@@ -74,17 +75,17 @@ class Names:
         node[""] = {}
 
     def longest(self, tokens: Sequence[str], at: int) -> int:
-        """How many tokens from ``at`` on make up a name; 0 if none begins there."""
+        """Return the number of tokens from ``at`` on that make up a name; 0 if none begins there."""
         node: dict[str, object] = self._trie  # type: ignore[assignment]
-        found = 0
+        longest = 0
         for length, place in enumerate(range(at, len(tokens)), start=1):
             following = node.get(tokens[place])
             if following is None:
                 break
             node = following  # type: ignore[assignment]
             if "" in node:
-                found = length
-        return found
+                longest = length
+        return longest
 
 
 def read(text: str, names: Names) -> list[Item]:
@@ -133,13 +134,13 @@ def _is_no_name(surface: str, *, opening: bool) -> bool:
 
 
 def _tail_of(name: Item) -> int:
-    """Where a name's last capitalised part ends: "Kelarestaq- ye" goes on with what follows the "ye"."""
+    """Return the end of a name's last capitalised part: "Kelarestaq- ye" goes on with what follows the "ye"."""
     cut = _OPEN.search(name.text)
     return name.start + cut.start() if cut else name.end
 
 
 def _name_end(text: str, tokens: Sequence[re.Match[str]], after: int) -> int:
-    """Where a name ends that may go on after a hyphen in lower case ("Sung- je"), but not in "Danish- born".
+    """Return the end of a name that may go on after a hyphen ("Sung- je"), but not in "Danish- born".
 
     Args:
         text: of the sentence.
@@ -156,7 +157,7 @@ def _name_end(text: str, tokens: Sequence[re.Match[str]], after: int) -> int:
 
 
 def _dates(text: str) -> dict[int, TimeExpression]:
-    """Where its dates begin."""
+    """Return the dates of a text by their first characters' places."""
     found: dict[int, TimeExpression] = {}
     position = 0
     for expression in find_time_expressions(text):
@@ -200,7 +201,7 @@ def _word_kind(word: str, surface: str) -> str:
     known = _BY_WORD.get(word)
     if known is not None:
         return known
-    if word.endswith("ly") and len(word) > 4 and surface.islower():
+    if word.endswith("ly") and len(word) > 4 and surface.islower() and word not in _LY_NOUNS:
         return "a"
     if word.endswith("ed") and len(word) > 3 and word not in clause_words.NO_VERBS:
         return "v"

@@ -1,4 +1,4 @@
-"""What one sentence says, read from left to right: subject, verb with its prepositions, objects.
+"""Reader of a page's sentence from left to right: subject, verb with its prepositions, objects.
 
 One pass over the items; what stands in brackets is read apart. A clause's subject is the name before its verb, or
 the passage's topic where a pronoun, "the film" or nothing stands there; what the verb and the words up to a name
@@ -27,12 +27,12 @@ from engram.providers.language.facts.subjects import (
 
 
 def read_sentence(saying: SentenceFacts, items: Sequence[Item]) -> list[Triple]:
-    """What the items say, the dates of a clause as the days of its facts."""
+    """Return the facts of the items, with a clause's dates as their days."""
     return _Reader(saying, items).read()
 
 
 class _Reader:
-    """Where the reading of one sentence stands.
+    """State of the reading of one sentence.
 
     Attributes:
         outer: the clause that an apposition interrupts.

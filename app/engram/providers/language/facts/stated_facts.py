@@ -1,4 +1,4 @@
-"""What a sentence has said so far, and of whom."""
+"""Facts of a sentence while it is read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _LASTING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What the passage is about.
+    """Topic of a passage.
 
     Attributes:
         name: its title.
@@ -84,7 +84,7 @@ class SentenceFacts:
         return self.topic.name if own and own <= self.topic.words else name
 
     def kind_of(self, subject: str, phrase: Sequence[Item] = ()) -> str:
-        """What sort of thing the subject is, by the phrase that says what it is unless it is the topic."""
+        """Return the kind of a subject, by the phrase that defines it unless it is the topic."""
         if self.topic is not None and subject == self.topic.name:
             return self.topic.kind
         return kind_of(heads(phrase))
@@ -130,7 +130,7 @@ def heads(phrase: Sequence[Item]) -> list[str]:
 
 
 def kind_of(nouns: Sequence[str]) -> str:
-    """What sort of thing such nouns name, by the last that tells: "film and television director"."""
+    """Return the kind of thing that nouns name, by the last that tells: "film and television director"."""
     for noun in reversed(nouns):
         if noun in clause_words.WORKS:
             return "work"

@@ -1,151 +1,137 @@
-"""What a sentence of any text states of posts, places, relatives and lives, clause by clause.
+"""Reader of statements in any text: posts, places, relatives and lives, clause by clause.
 
-Only what is stated outright in a known way is read; what is not understood is left out. It reads news, minutes and
-e-mails, whose titles are headings, where ``reader`` reads pages about one topic.
+A fact is stated only if its clause is read to the end and nothing in it makes it uncertain. What is not
+understood is
+left out. ``sentence_reader`` reads pages about one topic more freely.
 """
 
 from collections.abc import Sequence
 
 from engram.core.knowledge.triples import Triple
-from engram.providers.language.facts.assertion import stated
+from engram.providers.language.facts.assertion import asserted_items
 from engram.providers.language.facts.context import Context
-from engram.providers.language.facts.roles import read_role, with_roles
-from engram.providers.language.facts.sentence import LOOK
+from engram.providers.language.facts.noun_phrases import Phrase
+from engram.providers.language.facts.roles import read_role, split_titles
 from engram.providers.language.facts.sentence_items import Item
-from engram.providers.language.facts.verbs import VERBS, Predicates
+from engram.providers.language.facts.sentence_state import LOOK_AHEAD
+from engram.providers.language.facts.verb_frames import VerbFrames
+from engram.providers.language.facts.verb_groups import VerbGroup
 
-_LATER_CLAUSES = frozenset("before after until till when once while during".split())
+_LATER_CLAUSES = frozenset("before after until till when once while during since".split())
+_JOINING = frozenset("as because but so though although where whereas while".split())
+"""Words besides "and" behind which another clause of the same rank may begin."""
+_ANSWERS = frozenset({"yes", "no", "well"})
+_FRONT_PARTICIPLES = frozenset(
+    "based born educated established founded headquartered located situated trained".split()
+)
 
 
 def read_statements(text: str, items: Sequence[Item], context: Context, ordinal: int) -> list[Triple]:
-    """What one sentence states, by what its passage said before."""
-    found = _Reader(stated(text, with_roles(items)), context, ordinal).read()
+    """Return what one sentence states.
+
+    Args:
+        text: of the sentence.
+        items: the same as items.
+        context: names of the sentences before; it takes up those of this one.
+        ordinal: place of the sentence in its passage.
+    """
+    reader = _StatementReader(asserted_items(text, split_titles(items)), context, ordinal)
+    facts = reader.read()
     context.finish()
-    return found
+    return facts
 
 
-class _Reader(Predicates):
-    """Reads a sentence clause by clause."""
+class _StatementReader(VerbFrames):
+    """Reader of a sentence, clause by clause."""
 
     def read(self) -> list[Triple]:
-        """Read the sentence."""
-        self._titles()
+        """Return the facts of the sentence."""
         at = self._label()
         while at < len(self.items):
             at = max(at + 1, self._clause(at))
-        for name, role in self.roles.items():
-            self._state(name, "position held", role, "text")
-        return self.found
-
-    def _titles(self) -> None:
-        """Take what stands right before a name out of the sentence: "the botanist NAME", "NAME chairman NAME"."""
-        items, kept, at = self.items, list[Item](), 0
-        while at < len(items):
-            role = read_role(items, at) if items[at].kind in "dowavN" else None
-            owned = bool(kept) and kept[-1].word == "s"
-            if role is None or role.end <= at or owned or role.end >= len(items) or items[role.end].kind != "N":
-                kept.append(items[at])
-                at += 1
-                continue
-            employer = None
-            if kept and kept[-1].kind == "N" and role.owner is None and not role.definite:
-                employer = self.context.resolve(kept.pop().text)
-            elif role.owner is not None:
-                employer = self.context.meant(role.owner.word)
-            self.call(self.context.resolve(items[role.end].text), role, employer, beside=True)
-            at = role.end
-        self.items = kept
+        for name, (post, days) in self.posts.items():
+            self.state(name, "position held", post, "text", days)
+        return self.facts
 
     def _label(self) -> int:
-        """ "Fire warden: NAME" and the openings of letters; where the first clause begins."""
-        items = self.items
-        role = read_role(items, 0)
-        if (
-            role is not None
-            and role.kind == "office"
-            and self._kind(role.end) == ";"
-            and self._kind(role.end + 1) == "N"
-        ):
-            self.roles[self._name(role.end + 1)] = role.at(None)
-            return role.end + 2
-        if self._word(0) in {"yes", "no", "well"} and self._kind(1) == ",":
+        """Read "Fire warden: NAME" and pass over "Yes,"; return where the first clause begins."""
+        role = read_role(self.items, 0)
+        if role is not None and role.kind == "office" and self.kind_at(role.end) == ";":
+            name = role.end + 1
+            if self.word_at(role.end) == ":" and self.kind_at(name) == "N" and self.kind_at(name + 1) in ".,;(":
+                self.posts[self.name_at(name)] = (role.with_organisation(None), (None, None))
+                return name + 1
+        if self.word_at(0) in _ANSWERS and self.kind_at(1) == ",":
             return 2
         return 0
 
     def _clause(self, at: int) -> int:
-        """Read a clause from its subject on; where the next one begins."""
+        """Read a clause from its subject on; return where the next one begins."""
         self.opening = None
-        at = self._opening(at)
-        if self._word(at) in _LATER_CLAUSES and self._begins(at + 1):
-            return self._comma(at)
-        subject, role, at = self.subject(at)
-        after = self.predicates(at, subject, role)
-        return self._boundary(max(after, at))
+        at, participle = self._front(at)
+        if self.word_at(at) in _LATER_CLAUSES and self.begins_clause(at + 1):
+            return self._past_comma_from(at)
+        subject = self.noun_phrase(at, subject=True)
+        if subject is None:
+            return self._next_clause(at)
+        if participle is not None and subject.name is not None:
+            self._read_front_participle(subject, participle)
+        if self.kind_at(subject.end) == "c" and self.kind_at(subject.end + 1) in "Nod":
+            second = self.noun_phrase(subject.end + 1, subject=False)  # several subjects
+            return self._next_clause(max(subject.end + 1, at + 1, second.end if second is not None else 0))
+        end = self.predicates(subject, subject.end)
+        return self._next_clause(max(end, at + 1))
 
-    def _opening(self, at: int) -> int:
-        """Pass over "In 1995", "Founded in 1954," and the like."""
-        items = self.items
-        start = at
-        while at < len(items) and at < start + 2 * LOOK:
-            if items[at].kind in ",ak" and self._word(at) not in _LATER_CLAUSES:
+    def _front(self, at: int) -> tuple[int, int | None]:
+        """Pass over "In 1995," and "Born in NAME,"; return the subject's place and that of a participle."""
+        start, participle = at, None
+        while at < len(self.items) and at < start + 2 * LOOK_AHEAD:
+            kind = self.kind_at(at)
+            if kind in ",ack" and self.word_at(at) not in _LATER_CLAUSES:
                 at += 1
-            elif items[at].kind == "p" and self._kind(at + 1) == "D":
-                self.opening = items[at + 1]
+            elif kind == "p" and self.kind_at(at + 1) == "D":
+                self.opening = self.items[at + 1]
                 at += 2
-            elif items[at].kind == "D":
-                self.opening = items[at]
+            elif kind == "D":
+                self.opening = self.items[at]
                 at += 1
-            elif (
-                items[at].kind == "v"
-                and self._kind(at + 1) == "p"
-                and self._kind(at + 2) == "D"
-                and self._kind(at + 3) == ","
-            ):
-                at += 4
+            elif self.word_at(at) in _FRONT_PARTICIPLES and self.kind_at(at + 1) in "pD":
+                participle = at
+                arguments = self.arguments(at + 1)
+                if self.kind_at(arguments.end) != "," or not arguments.members:
+                    break
+                at = arguments.end + 1
             else:
                 break
-        return at
+        return at, participle
 
-    def _begins(self, at: int) -> bool:
-        """Whether a clause begins: a subject, and a verb soon after it."""
-        place = at
-        while place < min(at + LOOK, len(self.items)):
-            item = self.items[place]
-            if item.kind == "," and self._kind(place + 1) == "N" and self._kind(place + 2) == ",":
-                place += 3  # "his wife, NAME, is"
-                continue
-            if item.kind in "bx" or item.word in VERBS or item.kind == "v":
-                return place > at
-            if item.kind in ".;,p" and item.word != "of":
-                return False
-            place += 1
-        return False
+    def _read_front_participle(self, subject: Phrase, at: int) -> None:
+        """State "Born in NAME," of the subject behind it."""
+        group = VerbGroup(self.word_at(at), at + 1, passive=True, perfect=False, past=False, asserted=True)
+        arguments = self.arguments(at + 1)
+        arguments.complete = self.kind_at(arguments.end) == ","
+        self._apply(subject, group, arguments)
 
-    def _comma(self, at: int) -> int:
-        """The place after the next comma."""
-        while at < len(self.items) and self.items[at].kind not in ",;":
+    def _past_comma_from(self, at: int) -> int:
+        """Return the place after the next comma."""
+        while at < len(self.items) and self.kind_at(at) not in ",;":
             at += 1
         return at + 1
 
-    def _boundary(self, at: int) -> int:
-        """Read what names are called up to the end of the clause; where the next one begins."""
-        items = self.items
-        at = min(at, len(items))
-        if at and items[at - 1].kind == "N" and at - 1 not in self._read:
-            at = self.apposition(at - 1)
-        while at < len(items):
-            item = items[at]
-            if item.kind == ";" or item.word == "that":
+    def _next_clause(self, at: int) -> int:
+        """Read the appositions of names up to the end of the clause; return where the next one begins."""
+        while at < len(self.items):
+            kind, word = self.kind_at(at), self.word_at(at)
+            if kind == ";" or word == "that":
                 return at + 1
-            if item.word in _LATER_CLAUSES and (self._begins(at + 1) or self._word(at + 1).endswith("ing")):
-                at = self._comma(at)
+            if word in _LATER_CLAUSES and (self.begins_clause(at + 1) or self.word_at(at + 1).endswith("ing")):
+                at = self._past_comma_from(at)
                 continue
-            if (item.kind in "ck," or item.word == "as") and self._begins(at + 1):
+            if (kind in "ck," or word in _JOINING) and self.begins_clause(at + 1):
                 return at + 1
-            if item.kind == "N":
-                at = self.apposition(at)
-            elif item.kind in "do" or read_role(items, at) is not None:
-                at = self.called(at)
-            else:
-                at += 1
+            phrase = self.noun_phrase(at, subject=False) if kind in "Ndo" or self._begins_role(at) else None
+            at = max(at + 1, phrase.end) if phrase is not None else at + 1
         return at
+
+    def _begins_role(self, at: int) -> bool:
+        return self.kind_at(at) in "wv" and read_role(self.items, at) is not None

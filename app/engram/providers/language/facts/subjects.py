@@ -17,11 +17,11 @@ LOOK = 8
 
 
 def after_subject(items: Sequence[Item]) -> int:
-    """Where the lead's first verb stands: what comes before names the topic."""
+    """Return the place of the lead's first verb: the topic is named before it."""
     for at, item in enumerate(items):
         following = items[at + 1].kind if at + 1 < len(items) else "."
-        aside = following == "p" and all(one.kind != "," for one in items[max(0, at - 2) : at])
-        if item.kind in "bx" or (item.kind == "v" and at and not aside):
+        is_parenthesis = following == "p" and all(one.kind != "," for one in items[max(0, at - 2) : at])
+        if item.kind in "bx" or (item.kind == "v" and at and not is_parenthesis):
             return at
     return 0
 
@@ -74,8 +74,8 @@ def relative_clause(saying: SentenceFacts, items: Sequence[Item], at: int, claus
         subject = clause.subject if own else None
     elif items[at].word == "who":
         # "king of SWEDEN, who ...": it is the king.
-        said = clause.predicates[0] if clause.predicates else ""
-        of_place = said.endswith((" in", " of", " from", " at")) or items[back].word in COUNTRIES
+        predicate = clause.predicates[0] if clause.predicates else ""
+        of_place = predicate.endswith((" in", " of", " from", " at")) or items[back].word in COUNTRIES
         subject = clause.subject if clause.copula and of_place else saying.resolved(items[back].text)
     elif not (clause.predicates and clause.predicates[0].endswith("by")):
         subject = saying.resolved(items[back].text)
@@ -103,7 +103,7 @@ def find_subject(saying: SentenceFacts, clause: Clause, *, started: bool) -> Non
 
 
 def _without_opening(before: list[Item]) -> list[Item] | None:
-    """What follows "In 1920," and the like; None if nothing but that stands there."""
+    """Return the items after "In 1920,"; None if there are no others."""
     while before and before[0].kind in "p,cD":
         if before[0].kind == "p":
             comma = next((place for place, item in enumerate(before) if item.kind == ","), None)
@@ -120,8 +120,8 @@ def _named_subject(saying: SentenceFacts, clause: Clause, before: Sequence[Item]
     owned = before[0].kind == "o"
     preposition = next((place for place, item in enumerate(before) if item.kind == "p"), None)
     if preposition is not None and 0 < preposition < first:
-        of = before[preposition].word == "of" and not owned
-        clause.subject = saying.resolved(before[first].text) if of else None
+        has_of = before[preposition].word == "of" and not owned
+        clause.subject = saying.resolved(before[first].text) if has_of else None
         clause.head = [item for item in before[:preposition] if item.kind == "w"]
     elif not owned or before[-1].kind == "N":
         last = next(item for item in reversed(before) if item.kind == "N")

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "2026.8"
-down_revision = "2026.7"
+revision = "2026.9"
+down_revision = "2026.8"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,57 @@
+"""The ledger of pulls: which scores of other products were sent as ratings (docs/pull.md)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from engram.api.body_reading import Route
+from engram.api.dependencies import App, Limit, PathScope, json_body, needs
+from engram.api.learning.pull_schemas import PulledScoreOut, PulledScoresIn, PulledScoresOut, StoredScoresOut
+from engram.api.problems import responses
+from engram.api.schemas import Moment, Text
+from engram.core.auth.access_keys import JUDGE
+
+router = APIRouter(tags=["feedback"], route_class=Route)
+
+SourceName = Annotated[
+    str,
+    Path(max_length=200, pattern=r"^[a-z0-9][a-z0-9._@:-]*$", description="The name of the pull."),
+]
+
+
+@router.get(
+    "/collections/{name}/pulls/{source}",
+    dependencies=[needs(JUDGE)],
+    response_model=PulledScoresOut,
+    responses=responses(404, 422, 503),
+    summary="List pulled scores",
+)
+def get_pulled_scores(
+    scope: PathScope,
+    source: SourceName,
+    app: App,
+    since: Annotated[Moment | None, Query(alias="from", description="Only scores given then or later.")] = None,
+    after: Annotated[Text | None, Query(max_length=512, description="Scores after this id.")] = None,
+    limit: Limit = 100,
+) -> PulledScoresOut:
+    """Scores that your pull of this name sent as ratings, and those that it revoked."""
+    scores = app.pulls.page(scope, source, since=since, after=after or "", limit=limit)
+    return PulledScoresOut(
+        collection=scope.collection.name,
+        source=source,
+        scores=[PulledScoreOut.model_validate(score) for score in scores],
+        next_after=scores[-1].score_id if len(scores) == limit else None,
+    )
+
+
+@router.put(
+    "/collections/{name}/pulls/{source}",
+    dependencies=[needs(JUDGE), Depends(json_body)],
+    response_model=StoredScoresOut,
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Store pulled scores",
+)
+def put_pulled_scores(scope: PathScope, source: SourceName, body: PulledScoresIn, app: App) -> StoredScoresOut:
+    """Note what was sent of each score, so that the next pull sends only what changed. Learns nothing itself."""
+    app.pulls.put(scope, source, body.to_ledger())
+    return StoredScoresOut(collection=scope.collection.name, source=source, stored=len(body.scores))

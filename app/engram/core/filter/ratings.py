@@ -1,0 +1,71 @@
+"""Ratings: a thumb under an answer, and how each combination of rating, citations and reason counts.
+
+People judge the answer, and seldom the sentences. What a rating says of passages is therefore weaker than what a
+verdict on sentences says. Without citations it falls with the rank: the passage of rank r was looked at with
+probability 1 / r, as results are that people click on (docs/clicks.md).
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from engram.core.filter.logged_verdict import LIKELY
+
+Rating = Literal["up", "down", "withdrawn"]
+"""``withdrawn``: the judge takes back its rating of the answer."""
+KnownReason = Literal["wrong_answer", "missing", "irrelevant", "outdated"]
+REASONS: tuple[KnownReason, ...] = get_args(KnownReason)
+"""Reasons of a thumb down that have a meaning of their own. Any other text is logged and means nothing more."""
+FIRST = 5
+"""Passages that a rating without citations speaks of."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatingMeaning:
+    """Effect of a rating.
+
+    Attributes:
+        target: 1: passages are supported; 0: they are rejected; None: the rating says nothing of passages.
+        cited: probability that it speaks of a citation, in [0, 1]; 0: citations are not judged.
+        first: the same of the passage of rank 1, where nothing is cited; that of rank r is ``first / r``.
+        retrieval_success: False if the rating says that evidence is missing.
+        generation_success: False if the rating says that the answer in words was wrong.
+    """
+
+    target: int | None = None
+    cited: float = 0.0
+    first: float = 0.0
+    retrieval_success: bool | None = None
+    generation_success: bool | None = None
+
+    def at(self, rank: int) -> float:
+        """Probability that a rating without citations speaks of the passage of a rank, from 1, in [0, 1]."""
+        return self.first / rank if rank <= FIRST else 0.0
+
+
+def meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> RatingMeaning:
+    """Effect of a combination; the table in docs/feedback.md has a line for each.
+
+    Raises:
+        ValueError: the combination has no meaning.
+    """
+    if rating == "withdrawn":
+        if reason is not None or has_citations:
+            raise ValueError("a rating that is taken back has neither citations nor a reason")
+        return RatingMeaning()
+    if rating == "up":
+        if reason in REASONS:
+            raise ValueError(f"{reason!r} is a reason for a thumb down")
+        return RatingMeaning(target=1, cited=1.0) if has_citations else RatingMeaning(target=1, first=LIKELY)
+    return _DOWN.get(reason or "", (_WEAK, _WEAK))[has_citations]
+
+
+_WEAK = RatingMeaning(target=0, cited=LIKELY, first=LIKELY)
+_WRONG = RatingMeaning(generation_success=False)
+_MISSING = RatingMeaning(retrieval_success=False)
+_DOWN = {
+    "wrong_answer": (_WRONG, _WRONG),
+    "missing": (_MISSING, _MISSING),
+    "irrelevant": (RatingMeaning(target=0, first=1.0, retrieval_success=False), RatingMeaning(target=0, cited=1.0)),
+    "outdated": (_WEAK, RatingMeaning(target=0, cited=1.0)),
+}
+"""Reason of a thumb down -> its effect without citations, and with them."""

@@ -1,0 +1,62 @@
+"""Types of names by their words: organisations, and headings that are no names."""
+
+import re
+
+from engram.providers.language.name_words import NAME_PARTICLES
+
+ORGANISATIONS = frozenset(
+    """agency airline association bank brand brewery broadcaster business carrier chain charity club college
+    company consultancy cooperative council federation firm foundation group hospital hotel institute
+    laboratory maker manufacturer museum network newspaper operator organisation organization practice
+    publisher retailer school society startup subsidiary supplier theater theatre trust union university
+    utility wholesaler""".split()
+)
+_ORGANISATION_WORDS = ORGANISATIONS | frozenset(
+    """academy air airlines airways analytics authority bakery bank brothers bureau capital chamber church co
+    commission committee community computing consulting corp corporation council court dairy department
+    developments electric electronics energie energy engineering enterprises faculty films finance foods fund
+    gallery games gas glass gmbh holding holdings inc industries insurance international investments labs
+    library limited line lines llc logistics ltd media mills mining ministry mobility motors office oil
+    orchestra parliament partners party pharma plc police power press productions properties rail railway
+    railways records republic robotics sa se services shipping software solutions sons steel studios systems
+    team technologies technology telecom textiles trading transport travel ventures water wines works""".split()
+)
+_HEADINGS = frozenset(
+    """about absences action actions agenda announcement announcements annual apologies appendix appointments
+    article attendance birthdays board brief briefing bulletin calendar changes chapter code contact contacts
+    correction corrections council details digest directory election elections emergency faq faqs farewell
+    feedback finance follow-up football fw fwd guide guidelines handbook hello help history hr index
+    information internal introduction introductions invitation invoice jobs letter letters list lunch manual
+    meeting meetings memo memorandum minutes news newsletter note notes notice notices obituaries obituary
+    office offices onboarding our out overview page part people personnel policies policy press procedure
+    procedures profile profiles project question questions re reception reminder reorganisation report reports
+    request results review rules schedule section sport sports staff statement status summary supplement team
+    terms thanks update updates vacancies visit weekly welcome who your""".split()
+)
+"""Words of headings that name no person, place or organisation."""
+
+
+_SMALL = NAME_PARTICLES | frozenset("a an and as at by for from in on or the to up with".split())
+"""Words that names hold in lower case."""
+
+
+def is_heading(title: str) -> bool:
+    """Whether a title is a heading, not the name of a person, a place, an organisation or a work.
+
+    A name has no word in lower case but those that names hold, and no word of a heading.
+    """
+    parts = title.split()
+    plain = {part.strip(".,:;!?").casefold() for part in parts}
+    small = [part for part in parts if part[0].islower() and part not in _SMALL]
+    dated = re.search(r",\s*[0-9]", title) is not None
+    return bool(small or dated or plain & _HEADINGS or title.rstrip().endswith(("?", "!")))
+
+
+def is_heading_word(word: str) -> bool:
+    """Return whether a word stands in headings and in no name."""
+    return word.strip(".,:;!?").casefold() in _HEADINGS
+
+
+def is_organisation(name: str) -> bool:
+    """Return whether a word of a name marks an organisation."""
+    return bool({part.strip(".,").casefold() for part in name.split()} & _ORGANISATION_WORDS)

@@ -1,0 +1,209 @@
+"""The protocol ``thumbs``: people rate answers and judge no passage; ways to learn from that are compared.
+
+Questions arrive with Zipf repetition and are answered without learning. Each asker presses a thumb: up if evidence
+is among the first passages, and wrongly one time in ten. In half of the cases the frontend knows what the answer
+cites: the evidence that was shown, or the first passage where none was. All arms learn from the same ratings:
+
+- no learning;
+- Engram, by ratings with and without citations, each of another judge, with its shipped caps;
+- the rules of other systems over Engram's ranking without learning (``feedback_rules``).
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from uuid import UUID
+
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.feedback_rules import FeedbackRule, MovingAverage, RatedAnswer, Votes, reordered, scaled
+from engram_evaluation.finished_phases import Phase, Phases
+from engram_evaluation.harness import Harness, QueryArm
+from engram_evaluation.protocols import PARAPHRASES, SHARING, Run, measure
+from engram_evaluation.retrieval_metrics import SHOWN, QuestionResult, score
+from engram_evaluation.stream_protocol import arrivals
+from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence, Verdict
+
+ARRIVALS = 300
+RATED_QUESTIONS = 100
+"""Questions that may arrive."""
+OTHERS = 200
+"""Other questions that are measured at most, and questions that share a passage."""
+WRONG = 0.1
+CITING = 0.5
+CANDIDATES = 50
+"""Passages of an answer that rules reorder."""
+RATED = "rated questions"
+OTHER = "other questions"
+NO_LEARNING = "no learning"
+ENGRAM = "engram"
+RULES: Mapping[str, Callable[[], FeedbackRule]] = {
+    "one per chunk (RAGFlow)": Votes,
+    "budget of 0.1 (RAGFlow, later)": lambda: Votes(None),
+    "moving average (Cognee)": MovingAverage,
+}
+"""Arm -> a rule of another system."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbsPlan:
+    """Questions that arrive, in order, and groups of questions that are measured."""
+
+    arriving: Sequence[Question]
+    groups: Mapping[str, Sequence[Question]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A question's answer without learning: its id, its result, and candidates with scores, best first."""
+
+    query_id: UUID
+    result: QuestionResult
+    scored: Sequence[tuple[str, float]]
+
+
+def thumbs(run: Run) -> list[Phase]:
+    """All groups without learning, and after each arm has learned; for each seed."""
+    return [phase for seed in run.options.seeds for phase in _seed(run, seed)]
+
+
+def plan(dataset: Dataset, arrived: int, seed: int) -> ThumbsPlan:
+    """Choose the questions that arrive and those that are measured.
+
+    Questions with paraphrases arrive, in file order; where a data set has none, those that come first of several
+    that share a relevant passage, and its first half if there are few of these. Other questions share no relevant
+    passage with one that arrives.
+    """
+    eligible = [question for question in dataset.questions if question.id in dataset.paraphrases]
+    eligible = eligible or _first_of_sharing(dataset.questions)
+    if len(eligible) < RATED_QUESTIONS // 4:
+        eligible = list(dataset.questions[: max(1, len(dataset.questions) // 2)])
+    arriving = arrivals(eligible[:RATED_QUESTIONS], arrived, seed)
+    came = {_plain(question) for question in arriving}
+    rated = [question for question in eligible if question.id in came]
+    taught = frozenset[str]().union(*(question.relevant for question in rated))
+    rest = [question for question in dataset.questions if question.id not in came]
+    groups = {
+        RATED: rated,
+        PARAPHRASES: [dataset.paraphrases[one.id] for one in rated if one.id in dataset.paraphrases],
+        SHARING: [] if dataset.paraphrases else _some([one for one in rest if one.relevant & taught], seed),
+        OTHER: _some([one for one in rest if not one.relevant & taught], seed),
+    }
+    return ThumbsPlan(arriving, {name: group for name, group in groups.items() if group})
+
+
+def rating(question: Question, passages: Sequence[str], draw: str) -> RatedAnswer:
+    """The thumb under an answer; the same ``draw`` gives the same one.
+
+    Args:
+        passages: the first passages of the answer, best first.
+    """
+    evidence = [passage for passage in passages if passage in question.relevant]
+    is_wrong = random.Random(f"{draw}/wrong").random() < WRONG  # noqa: S311 - repeatable
+    cites = random.Random(f"{draw}/cites").random() < CITING  # noqa: S311 - repeatable
+    used = evidence or list(passages[:1])
+    return RatedAnswer(question.id, bool(evidence) != is_wrong, tuple(passages), tuple(used) if cites else ())
+
+
+def _first_of_sharing(questions: Sequence[Question]) -> list[Question]:
+    """The questions that share a relevant passage with a later one, and none with one before them."""
+    counts: dict[str, int] = {}
+    for question in questions:
+        for passage in question.relevant:
+            counts[passage] = counts.get(passage, 0) + 1
+    met: set[str] = set()
+    first = []
+    for question in questions:
+        if not question.relevant & met and any(counts[passage] > 1 for passage in question.relevant):
+            first.append(question)
+        met |= question.relevant
+    return first
+
+
+def _some(questions: Sequence[Question], seed: int) -> list[Question]:
+    """At most ``OTHERS`` of the questions, drawn by the seed, in file order."""
+    if len(questions) <= OTHERS:
+        return list(questions)
+    drawn = set(random.Random(f"thumbs/{seed}").sample(range(len(questions)), OTHERS))  # noqa: S311 - repeatable
+    return [question for at, question in enumerate(questions) if at in drawn]
+
+
+def _seed(run: Run, seed: int) -> list[Phase]:
+    planned = plan(run.dataset, run.options.limit or ARRIVALS, seed)
+    store = run.store(
+        profile=run.options.profile,
+        thumbs=[WRONG, CITING, CANDIDATES],
+        arriving=[question.id for question in planned.arriving],
+        measured={name: [question.id for question in group] for name, group in planned.groups.items()},
+        frozen=run.options.frozen,
+    )
+    arms = [NO_LEARNING, *RULES, ENGRAM]
+    finished = [store.get(arm, group, 0, seed) for arm in arms for group in planned.groups]
+    if all(finished):
+        return [phase for phase in finished if phase]
+    run.harness.reset()
+    base = _without_learning(run, planned, seed)
+    ratings = [
+        rating(
+            question, base[question.id.rpartition("#")[0]].result.ranking[:SHOWN], f"thumbs/{seed}/{question.id}"
+        )
+        for question in planned.arriving
+    ]
+    phases = _keep(store, NO_LEARNING, planned, seed, lambda question: base[question.id].result)
+    for name, make in RULES.items():
+        rule = make()
+        for question, rated in zip(planned.arriving, ratings, strict=True):
+            rule.learn(rated, scaled(base[_plain(question)].scored))
+        phases += _keep(store, name, planned, seed, partial(_by, rule, base))
+    step = run.begin(f"{ENGRAM}, seed {seed}: ratings", len(ratings))
+    for at, (question, rated) in enumerate(zip(planned.arriving, ratings, strict=True)):
+        _rate(run.harness, question, base[_plain(question)].query_id, rated, f"user {seed}-{at}")
+        step()
+    arm = QueryArm(run.options.profile, "read", run.options.stop_rule)
+    for group, questions in planned.groups.items():
+        results = measure(
+            run, f"{ENGRAM}, seed {seed}: {group}", questions, lambda question: run.harness.ask(question, arm)[1]
+        )
+        phases.append(Phase(ENGRAM, group, 0, seed, tuple(score(results))))
+        store.put(phases[-1])
+    return phases
+
+
+def _without_learning(run: Run, planned: ThumbsPlan, seed: int) -> dict[str, _Answered]:
+    """Question -> what it is answered without learning, of all that arrive or are measured."""
+    questions = {question.id: question for group in planned.groups.values() for question in group}
+    arm = QueryArm(run.options.profile, "off", run.options.stop_rule)
+    step = run.begin(f"{NO_LEARNING}, seed {seed}", len(questions))
+    answered = {}
+    for question in questions.values():
+        answer, result = run.harness.ask(question, arm, depth=CANDIDATES)
+        scored = [(passage.passage_id, passage.score) for passage in answer.passages]
+        answered[question.id] = _Answered(answer.query_id, result, scored)
+        step()
+    return answered
+
+
+def _plain(arrived: Question) -> str:
+    """The id of a question that arrived, without the number of the arrival."""
+    return arrived.id.rpartition("#")[0]
+
+
+def _by(rule: FeedbackRule, base: Mapping[str, _Answered], question: Question) -> QuestionResult:
+    answered = base[question.id]
+    return replace(answered.result, ranking=reordered(answered.scored, rule))
+
+
+def _keep(
+    store: Phases, arm: str, planned: ThumbsPlan, seed: int, ask: Callable[[Question], QuestionResult]
+) -> list[Phase]:
+    phases = []
+    for group, questions in planned.groups.items():
+        phases.append(Phase(arm, group, 0, seed, tuple(score([ask(question) for question in questions]))))
+        store.put(phases[-1])
+    return phases
+
+
+def _rate(harness: Harness, question: Question, query_id: UUID, rated: RatedAnswer, judge: str) -> None:
+    """Have a judge rate an answer. The answer without learning is the same whenever a question arrives."""
+    thumb = IncomingRating("up" if rated.up else "down", [NamedSentence(passage_id=one) for one in rated.cited])
+    harness.give(question, Verdict(query_id=query_id, scope=harness.scope, partial=True, judge=judge, rating=thumb))

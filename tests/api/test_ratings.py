@@ -1,0 +1,198 @@
+"""Ratings over HTTP: what each teaches, once, replaced by the next, taken back, and replayed to the bit."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+
+from engram.runtime.container import Application
+from tests.api.conftest import Counts
+from tests.api.operations import assert_refused
+from tests.support import state, undo
+
+QUESTION = "Where was Marie Curie born?"
+LEARNED = ("sentence_memory", "question_support", "memory_audit", "ranking_belief", "ranking_audit")
+
+
+@pytest.fixture
+def answer(http: TestClient, curie: str) -> dict[str, Any]:
+    asked: dict[str, Any] = http.post("/query", json={"collection": curie, "query": QUESTION}).json()
+    return asked
+
+
+@pytest.fixture
+def rate(http: TestClient, curie: str, answer: dict[str, Any]) -> Any:
+    """Rate the answer."""
+
+    def send(key: str | None = None, **rating: Any) -> Any:
+        body = {"collection": curie, "query_id": answer["query_id"], "wait": True} | rating
+        return http.post("/feedback", json=body, headers={"idempotency-key": key or str(uuid4())})
+
+    return send
+
+
+def changed(response: Any) -> dict[int, set[tuple[int, float]]]:
+    """Sentence -> what the verdict said of it for the question: target and noise."""
+    assert response.status_code == 200, response.text
+    found: dict[int, set[tuple[int, float]]] = {}
+    for change in response.json()["changes"]:
+        found.setdefault(change["sentence_id"], set()).add((change["target"], change["observation_noise"]))
+    return found
+
+
+def nearest(http: TestClient, name: str, passage: str) -> list[int]:
+    sentences = http.get(f"/passages/{passage}", params={"collection": name}).json()["sentences"]
+    return [row["sentence_id"] for row in sentences]
+
+
+def test_up_with_a_passage_supports_it_and_nothing_else(
+    rate: Any, http: TestClient, curie: str, application: Application
+) -> None:
+    said = changed(rate(rating="up", cited=["curie"]))
+    assert len(said) == 1
+    ((sentence, words),) = said.items()
+    assert sentence in nearest(http, curie, "curie")
+    assert words == {(1, 1.0)}, "R is .5, and the nearest sentence helped one time in two"
+    (event,) = state.rows(application, curie, "feedback_event")
+    assert (event["rating"], event["reason"], event["partial"]) == ("up", None, True)
+
+
+def test_up_with_a_sentence_supports_it_in_full(rate: Any, http: TestClient, curie: str) -> None:
+    last = nearest(http, curie, "curie")[-1]
+    for citation in (last, {"sentence_id": last}):
+        assert changed(rate(rating="up", cited=[citation])) == {last: {(1, 0.5)}}
+
+
+def test_up_alone_supports_the_first_passages_by_position(rate: Any, answer: dict[str, Any]) -> None:
+    noises = sorted(noise for words in changed(rate(rating="up")).values() for _, noise in words)
+    shown = min(len(answer["passages"]), 5)
+    assert noises == pytest.approx([0.5 / (0.5 / rank) for rank in range(1, shown + 1)])
+
+
+def test_down_alone_is_weak_evidence_by_position(rate: Any) -> None:
+    said = changed(rate(rating="down", reason="it rambles"))
+    assert {target for words in said.values() for target, _ in words} == {0}
+    assert min(noise for words in said.values() for _, noise in words) == 2.0
+
+
+def test_down_missing_teaches_sufficiency_only(rate: Any, curie: str, application: Application) -> None:
+    assert changed(rate(rating="down", reason="missing")) == {}
+    assert {row["model"] for row in state.rows(application, curie, "ranking_audit")} == {"sufficiency"}
+    assert state.rows(application, curie, "question_support") == []
+
+
+@pytest.mark.parametrize("cited", [[], ["curie"]])
+def test_down_wrong_answer_teaches_retrieval_nothing(
+    rate: Any, curie: str, application: Application, cited: list[str]
+) -> None:
+    assert changed(rate(rating="down", reason="wrong_answer", cited=cited)) == {}
+    assert all(state.rows(application, curie, table) == [] for table in LEARNED)
+    (event,) = state.rows(application, curie, "feedback_event")
+    assert event["reason"] == "wrong_answer"
+    assert (event["generation_success"], event["retrieval_success"]) == (False, None)
+
+
+@pytest.mark.parametrize(("reason", "noise"), [("irrelevant", 1.0), ("outdated", 1.0), (None, 2.0)])
+def test_down_with_a_passage_rejects_its_sentences(
+    rate: Any, http: TestClient, curie: str, reason: str | None, noise: float
+) -> None:
+    said = changed(
+        rate(rating="down", cited=[{"passage_id": "tokyo"}], **({} if reason is None else {"reason": reason}))
+    )
+    assert said == {sentence: {(0, noise)} for sentence in nearest(http, curie, "tokyo")}
+
+
+def test_a_rating_counts_once(rate: Any, curie: str, application: Application) -> None:
+    first = rate("key", rating="up", cited=["curie"])
+    before = undo.learned(application, curie)
+    again = rate("key", rating="up", cited=["curie"])
+    assert (first.status_code, first.json()) == (again.status_code, again.json())
+    undo.assert_same(before, undo.learned(application, curie))
+    other = rate("key", rating="down")
+    assert other.status_code == 422
+    assert other.json()["type"] == "urn:engram:problem:idempotency-conflict"
+    assert len(state.rows(application, curie, "feedback_event")) == 1
+
+
+def test_a_rating_replaces_the_judges_earlier_one(rate: Any, curie: str, application: Application) -> None:
+    other = rate(rating="up", judge="ben")
+    only = undo.learned(application, curie)
+    first = rate(rating="up", cited=["curie"], judge="ana").json()["feedback_id"]
+    assert rate(rating=None, judge="ana").json()["status"] == "applied"
+    undo.assert_same(only, undo.learned(application, curie))
+    down = rate(rating="down", judge="ana").json()["feedback_id"]
+    up = rate(rating="up", judge="ana").json()["feedback_id"]
+    status = state.event_statuses(application, curie)
+    assert (status[first], status[down], status[up], status[other.json()["feedback_id"]]) == (
+        "revoked",
+        "revoked",
+        "applied",
+        "applied",
+    )
+    undo.assert_verified(application, curie)
+
+
+def test_taking_back_twice_under_one_key_leaves_a_later_rating(
+    rate: Any, curie: str, application: Application
+) -> None:
+    rate("up", rating="up")
+    rate("null", rating=None)
+    later = rate("again", rating="up").json()["feedback_id"]
+    assert rate("null", rating=None).status_code == 200
+    assert rate("up", rating="up").json()["status"] == "revoked"
+    assert state.event_statuses(application, curie)[later] == "applied"
+
+
+def test_what_is_left_is_as_if_a_revoked_rating_had_never_come(
+    rate: Any, http: TestClient, curie: str, application: Application
+) -> None:
+    rate(rating="down", reason="irrelevant", judge="ana")
+    before = undo.learned(application, curie)
+    one = rate(rating="up", cited=["curie", nearest(http, curie, "warsaw")[0]], judge="ben").json()["feedback_id"]
+    assert http.delete(f"/feedback/{one}", params={"collection": curie}).json()["status"] == "revoked"
+    undo.assert_same(before, undo.learned(application, curie))
+    undo.assert_verified(application, curie)
+
+
+def test_a_rating_can_be_read(rate: Any, http: TestClient, curie: str) -> None:
+    one = rate(rating="down", reason="outdated", cited=["tokyo"]).json()["feedback_id"]
+    verdict = http.get(f"/feedback/{one}", params={"collection": curie}).json()["verdict"]
+    assert (verdict["rating"], verdict["reason"]) == ("down", "outdated")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rating": "sideways"},
+        {"rating": True},
+        {"rating": "up", "supporting": []},
+        {"rating": "up", "complete": False},
+        {"rating": "up", "reason": "missing"},
+        {"rating": None, "reason": "why"},
+        {"rating": None, "cited": ["curie"]},
+        {"rating": "up", "reason": ""},
+        {"rating": "up", "reason": "x" * 1_001},
+        {"rating": "up", "cited": "curie"},
+        {"rating": "up", "cited": [""]},
+        {"rating": "up", "cited": [{"passage_id": "curie", "text": "Not there."}]},
+        {"rating": "up", "cited": ["nowhere"]},
+        {"rating": "down", "reason": "wrong_answer", "cited": ["nowhere"]},
+        {"rating": "up", "cited": [2**62]},
+        {"cited": ["curie"]},
+        {"reason": "missing"},
+    ],
+)
+def test_what_means_nothing_is_refused(rate: Any, counts: Counts, wrong: dict[str, Any]) -> None:
+    before = counts()
+    response = rate(**wrong)
+    assert response.status_code == 422, response.text
+    assert_refused(response)
+    assert counts() == before
+
+
+def test_a_session_is_not_rated(http: TestClient, curie: str) -> None:
+    body = {"collection": curie, "session_id": str(uuid4()), "rating": "up"}
+    response = http.post("/feedback", json=body, headers={"idempotency-key": "s"})
+    assert response.status_code == 422
+    assert_refused(response)

@@ -1,0 +1,47 @@
+"""Each combination of a rating has one meaning: the table of docs/feedback.md, line by line."""
+
+import pytest
+
+from engram.core.filter.ratings import FIRST, REASONS, RatingMeaning, meaning
+
+HALF = 0.5  # the probability of a likely support
+
+
+@pytest.mark.parametrize(
+    ("rating", "reason", "cites", "wanted"),
+    [
+        ("up", None, True, RatingMeaning(target=1, cited=1.0)),
+        ("up", "thank you", True, RatingMeaning(target=1, cited=1.0)),
+        ("up", None, False, RatingMeaning(target=1, first=HALF)),
+        ("down", None, False, RatingMeaning(target=0, cited=HALF, first=HALF)),
+        ("down", "too long", True, RatingMeaning(target=0, cited=HALF, first=HALF)),
+        ("down", "wrong_answer", False, RatingMeaning(generation_success=False)),
+        ("down", "wrong_answer", True, RatingMeaning(generation_success=False)),
+        ("down", "missing", False, RatingMeaning(retrieval_success=False)),
+        ("down", "missing", True, RatingMeaning(retrieval_success=False)),
+        ("down", "irrelevant", False, RatingMeaning(target=0, first=1.0, retrieval_success=False)),
+        ("down", "irrelevant", True, RatingMeaning(target=0, cited=1.0)),
+        ("down", "outdated", False, RatingMeaning(target=0, cited=HALF, first=HALF)),
+        ("down", "outdated", True, RatingMeaning(target=0, cited=1.0)),
+        ("withdrawn", None, False, RatingMeaning()),
+    ],
+)
+def test_each_combination(rating: str, reason: str | None, cites: bool, wanted: RatingMeaning) -> None:
+    assert meaning(rating, reason, has_citations=cites) == wanted
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_reasons_of_a_thumb_down_do_not_go_with_up(reason: str) -> None:
+    with pytest.raises(ValueError, match="thumb down"):
+        meaning("up", reason, has_citations=False)
+
+
+@pytest.mark.parametrize(("reason", "cites"), [("why", False), (None, True)])
+def test_what_is_taken_back_says_nothing(reason: str | None, cites: bool) -> None:
+    with pytest.raises(ValueError, match="taken back"):
+        meaning("withdrawn", reason, has_citations=cites)
+
+
+def test_a_rating_alone_falls_with_the_rank() -> None:
+    alone = meaning("up", None, has_citations=False)
+    assert [alone.at(rank) for rank in range(1, FIRST + 2)] == [0.5, 0.25, 0.5 / 3, 0.125, 0.1, 0.0]
