@@ -48,6 +48,9 @@ class Resized:
         vectors = np.tile(self._encoder.embed(texts), (1, repeats))[:, : self.dimension]
         return np.ascontiguousarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._encoder.count_tokens(texts)
+
 
 class Remembering:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
