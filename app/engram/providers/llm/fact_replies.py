@@ -137,9 +137,9 @@ def read_maintenance(text: str, facts: Sequence[tuple[str, str, str]], correctio
     )
 
 
-def _names_one(subject: str, thing: str, text_words: set[str]) -> bool:
+def _names_one(subject: str, object_name: str, text_words: set[str]) -> bool:
     """Tell whether a text has all words of one end of a fact."""
-    return any(set(words(end)) <= text_words for end in (subject, thing))
+    return any(set(words(end)) <= text_words for end in (subject, object_name))
 
 
 def _predicate(relation: str) -> str:

@@ -338,8 +338,8 @@ class Llm:
     def _seconds_left(self) -> float:
         """Return the time that the request and the meter leave, in seconds, at least 0."""
         ends = deadline.end()
-        left = inf if ends is None else ends - time.monotonic()
-        return max(0.0, left if self._meter is None else min(left, self._meter.seconds_left()))
+        remaining = inf if ends is None else ends - time.monotonic()
+        return max(0.0, remaining if self._meter is None else min(remaining, self._meter.seconds_left()))
 
     def _send(self, request: Mapping[str, Any], ends: float) -> tuple[int, bytes]:
         """Try until there is a response that another try would not better, or ``ends`` (monotonic seconds)."""
@@ -368,8 +368,8 @@ class Llm:
         try:
             with self._client.stream("POST", address, content=content, timeout=seconds) as received:
                 # The transport reads this when the body begins: a body that stalls has what the headers left.
-                left = max(began + seconds - time.monotonic(), 0.001)
-                received.request.extensions["timeout"]["read"] = left
+                remaining = max(began + seconds - time.monotonic(), 0.001)
+                received.request.extensions["timeout"]["read"] = remaining
                 for piece in received.iter_bytes():
                     body += piece
                     if len(body) > MAX_RESPONSE_BYTES:
@@ -407,12 +407,12 @@ def _read(
     read: Callable[[str], _ReadT], reply: str, messages: list[prompts.Message], schema: type[Reply] | None
 ) -> _ReadT:
     """Read a reply, and refuse one that copies what the prompt has for an example, as small models do."""
-    came = read(reply)
+    result = read(reply)
     if schema is not None and not schema.grounded:
         copied = texts_in(without_thoughts(reply)) & _example_texts(messages[0]["content"])
         if copied:
             raise UnusableReplyError(f"it copies the form's own words, {min(copied)!r}")
-    return came
+    return result
 
 
 @lru_cache(maxsize=64)
