@@ -51,7 +51,7 @@ def _day(value: Any) -> Any:
 Day = Annotated[date, BeforeValidator(_day), Field(json_schema_extra={"format": "date"})]
 Name = Annotated[Text, Field(max_length=MAX_NAME)]
 GraphName = Annotated[CollectionName | None, Field(description="A graph of its own; null: the collection's.")]
-Confidence = Annotated[float, Field(gt=0, le=1)]
+Confidence = Annotated[float, Field(ge=1e-6, le=1)]
 
 
 class FactIn(Model):
