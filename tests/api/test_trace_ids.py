@@ -92,7 +92,6 @@ def test_a_chat_answer_belongs_to_the_message_that_shows_it(
     assert grounds["query_id"] in traced(http, curie, stored)
 
 
-@pytest.mark.usefixtures("working")
 def test_a_session_gives_its_trace_to_its_own_question(http: TestClient, curie: str) -> None:
     body = {"question": QUESTION, "collection": curie, "trace_id": "session-1", "wait": True}
     session = http.post("/sessions", json=body).json()

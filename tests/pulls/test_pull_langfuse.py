@@ -352,7 +352,6 @@ class TestHttp:
         assert waits == []
 
 
-@pytest.mark.usefixtures("working")
 def test_a_thumb_in_langfuse_moves_what_is_learned(
     cli: Cli, langfuse: LangfuseServer, ask: Ask, trace: str, curie: str, service: str
 ) -> None:
@@ -370,12 +369,20 @@ def test_a_thumb_in_langfuse_moves_what_is_learned(
             return
         assert counts(done) == {"up": 1}
         assert [(one["query_id"], one["judge"]) for one in verdicts] == [(query, "langfuse")]
+        langfuse.records[0] |= {"value": False, "comment": "missing", "updatedAt": at(timedelta(minutes=1))}
+        assert counts(cli("pull", "langfuse", "-c", curie, "--json", **told)) == {"down": 1}
+        await_statuses(http, curie, ["revoked", "pending"])
         langfuse.records.clear()
         assert counts(cli("pull", "langfuse", "-c", curie, "--json", **told)) == {"revoked": 1}
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            found = http.get("/feedback", params={"collection": curie}).json()["feedback"]
-            if found[0]["status"] == "revoked":
-                break
-            assert time.monotonic() < deadline, found
-            time.sleep(0.1)
+        await_statuses(http, curie, ["revoked", "revoked"])
+
+
+def await_statuses(http: httpx.Client, collection: str, expected: list[str]) -> None:
+    """Wait until the first verdicts have these statuses; what takes one back may be logged after them."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        verdicts = http.get("/feedback", params={"collection": collection}).json()["feedback"]
+        if [one["status"] for one in verdicts][: len(expected)] == expected:
+            return
+        assert time.monotonic() < deadline, [one["status"] for one in verdicts]
+        time.sleep(0.1)
