@@ -24,7 +24,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from multiprocessing.synchronize import Event
@@ -60,25 +60,25 @@ def client(url: str, key: str) -> httpx.Client:
     return httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=GIVE_UP_SECONDS)
 
 
-def queries(http: httpx.Client, at: int) -> httpx.Response:
+def queries(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
     question = LONGEST if at % 2 else QUESTIONS[at % len(QUESTIONS)]
     return http.post("/query", json={"collection": "docs", "query": question})
 
 
-def verdicts(http: httpx.Client, at: int) -> httpx.Response:
-    body = {"collection": "docs", "query_id": http.params["judged"], "none_helped": True}
-    return http.post("/feedback", json=body, headers={"idempotency-key": str(uuid.uuid4())}, params={})
+def verdicts(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
+    body = {"collection": "docs", "query_id": target.judged, "none_helped": True}
+    return http.post("/feedback", json=body, headers={"idempotency-key": str(uuid.uuid4())})
 
 
-def sessions(http: httpx.Client, at: int) -> httpx.Response:
+def sessions(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
     return http.post("/sessions", json={"collection": "docs", "question": QUESTIONS[at % len(QUESTIONS)]})
 
 
-def tokens(http: httpx.Client, at: int) -> httpx.Response:
+def tokens(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
     return http.get("/collections", headers={"authorization": f"Bearer a.{uuid.uuid4().hex}.c"})
 
 
-def passages(http: httpx.Client, at: int) -> httpx.Response:
+def passages(http: httpx.Client, at: int, target: "Target") -> httpx.Response:
     text = " ".join(
         f"Town {at} has {n} bridges over the river Elbe, the last of 19{n % 90 + 10}." for n in range(12)
     )
@@ -88,7 +88,7 @@ def passages(http: httpx.Client, at: int) -> httpx.Response:
     return http.post("/passages", json={"collection": f"flood-{at % 8}", "passages": many})
 
 
-SENDS: Mapping[str, Callable[[httpx.Client, int], httpx.Response]] = {
+SENDS: Mapping[str, Callable[[httpx.Client, int, "Target"], httpx.Response]] = {
     "queries": queries,
     "verdicts": verdicts,
     "sessions": sessions,
@@ -97,25 +97,35 @@ SENDS: Mapping[str, Callable[[httpx.Client, int], httpx.Response]] = {
 }
 
 
-def flood(url: str, keys: Sequence[str], judged: str, kinds: Sequence[str], over: Event, counts: Any) -> None:
+@dataclass(frozen=True)
+class Target:
+    """Where a flood goes: the service, the keys of its tenant, and an answer to judge."""
+
+    url: str
+    keys: Sequence[str]
+    judged: str
+
+
+def flood(kinds: Sequence[str], orders: Any, begun: Event, over: Event, counts: Any) -> None:
     """Send requests of these kinds from many threads until it is over, and count the answers by status."""
+    target: Target = orders.get()
     statuses: Counter[str] = Counter()
     lock = threading.Lock()
 
     def send(kind: str, key: str) -> None:
-        with client(url, key) as http:
-            http.params = httpx.QueryParams({"judged": judged}) if kind == "verdicts" else httpx.QueryParams()
+        with client(target.url, key) as http:
             for at in range(10**9):
                 if over.is_set():
                     return
                 try:
-                    status = str(SENDS[kind](http, at).status_code)
+                    status = str(SENDS[kind](http, at, target).status_code)
                 except httpx.HTTPError as error:
                     status = type(error).__name__
                 with lock:
                     statuses[f"{kind} {status}"] += 1
+                begun.set()
 
-    turns = cycle(keys)
+    turns = cycle(target.keys)
     threads = [
         threading.Thread(target=send, args=(kind, next(turns)), daemon=True)
         for kind in kinds
@@ -130,23 +140,31 @@ def flood(url: str, keys: Sequence[str], judged: str, kinds: Sequence[str], over
     counts.put(dict(statuses))
 
 
-@contextlib.contextmanager
-def flooded(url: str, keys: Sequence[str], judged: str, kinds: Sequence[str]) -> Iterator[list[dict[str, int]]]:
-    """Flood the service during the block; afterwards the list holds how often each status came back."""
-    context = multiprocessing.get_context("spawn")
-    over, counts = context.Event(), context.Queue()
-    process = context.Process(target=flood, args=(url, keys, judged, kinds, over, counts))
-    process.start()
-    sent: list[dict[str, int]] = []
-    try:
+class Flooding:
+    """A process that waits to flood the service; made early, as it takes long to start on a busy machine."""
+
+    def __init__(self, name: str) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._begun, self._over = context.Event(), context.Event()
+        self._orders, self._counts = context.Queue(), context.Queue()
+        kinds = list(THREADS) if name == "everything" else [name]
+        arguments = (kinds, self._orders, self._begun, self._over, self._counts)
+        self._process = context.Process(target=flood, args=arguments, daemon=True)
+        self._process.start()
+
+    def begin(self, target: Target) -> None:
+        """Flood the service, and return once an answer came and some more were asked for."""
+        self._orders.put(target)
+        if not self._begun.wait(GIVE_UP_SECONDS):
+            raise SystemExit("The flood did not begin.")
         time.sleep(LEAD_SECONDS)
-        yield sent
-    finally:
-        over.set()
-        with contextlib.suppress(Exception):
-            sent.append(counts.get(timeout=30))
-        process.join(5)
-        process.kill()
+
+    def end(self) -> Mapping[str, int]:
+        """End the flood; how often each status came back."""
+        self._over.set()
+        sent: Mapping[str, int] = self._counts.get(timeout=GIVE_UP_SECONDS)
+        self._process.kill()
+        return sent
 
 
 def asked(http: httpx.Client, count: int) -> list[float]:
@@ -262,15 +280,14 @@ def made(app: Application, name: str, tenant: str) -> str:
     return app.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
 
 
-def measured(url: str, name: str, keys: Sequence[str], judged: str, http: httpx.Client, count: int) -> Row:
+def measured(name: str, flooding: Flooding, target: Target, http: httpx.Client, count: int) -> Row:
     """Measure a tenant without and with one flood of the other."""
-    kinds = list(THREADS) if name == "everything" else [name]
     quiet = asked(http, count)
-    with flooded(url, keys, judged, kinds) as sent:
-        slow = asked(http, count)
-        found, applied = found_seconds(http), applied_seconds(http)
-    p95 = common.percentiles(quiet)[1], common.percentiles(slow)[1]
-    return Row(name, *p95, found, applied, sent[0] if sent else {})
+    flooding.begin(target)
+    slow = asked(http, count)
+    found, applied = found_seconds(http), applied_seconds(http)
+    sent = flooding.end()
+    return Row(name, common.percentiles(quiet)[1], common.percentiles(slow)[1], found, applied, sent)
 
 
 def main() -> None:
@@ -282,6 +299,7 @@ def main() -> None:
     os.environ |= LIMITS
     rows: list[Row] = []
     with contextlib.ExitStack() as stack:
+        floods = {name: Flooding(name) for name in arguments.only}
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         service = stack.enter_context(Service(Path(folder), workers=1))
         app = stack.enter_context(contextlib.closing(Application(service.settings, service.addresses)))
@@ -292,8 +310,9 @@ def main() -> None:
             filled(one)
         judged = theirs.post("/query", json={"collection": "docs", "query": QUESTIONS[0]}).json()["query_id"]
         asked(http, WARM)
-        for name in arguments.only:
-            rows.append(measured(service.url, name, keys, judged, http, arguments.queries))
+        target = Target(service.url, keys, judged)
+        for name, flooding in floods.items():
+            rows.append(measured(name, flooding, target, http, arguments.queries))
             print(rows[-1].said(), file=sys.stderr, flush=True)
             emptied(theirs)
     common.table(
