@@ -79,6 +79,11 @@ def test_one_less_is_sent_where_copies_are_shown(http: TestClient, curie: str) -
     assert asked(http, curie, collapse_duplicates=False).statements == 8
 
 
+def test_a_general_corpus_takes_one_more_to_compare_titles_and_sentences(http: TestClient, curie: str) -> None:
+    http.patch(f"/collections/{curie}", json={"corpus_kind": "general"}).raise_for_status()
+    assert asked(http, curie).statements == 10
+
+
 def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: TestClient, taught: str) -> None:
     body = {"hops": 1, "arm": {"memory": "off"}}
     known = asked(http, taught, **body)

@@ -4,6 +4,8 @@ const MEANINGS: Record<string, readonly [string, string]> = {
   similarity: ["Meaning", "how near the passage's key is to the question"],
   lexical: ["Words", "BM25, by the question's terms"],
   timely: ["Days", "how well its days agree with those asked for"],
+  title_similarity: ["Meaning of the title", "how near its title is to the question"],
+  best_sentence: ["Nearest sentence", "how near its best sentence is, whether a hop reached it or not"],
   evidence: ["Best sentence", "how near its best sentence is to the question"],
   rank: ["Rank of it", "the reciprocal rank of that sentence"],
   share: ["Share of it", "that sentence's score over the hop's best"],

@@ -20,7 +20,7 @@ from engram.services.retrieval.query import Query
 
 QUESTIONS = 600
 """Questions of a data set that weights are fitted to, at most."""
-RIDGE = 0.003
+RIDGE = 0.001
 """Keeps weights of features that a data set hardly has from growing without bound."""
 ENOUGH_RIDGE = 0.03
 """Of the standardised features of what is enough."""

@@ -1,5 +1,7 @@
 """Leaving one verdict out: of a memory's similarity, a hop's scores, features and ranking weights."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -107,8 +109,12 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
     before, after = reaches(), reaches()
     weights = draw.normal(size=len(FIRST_LOOK))
     made = CandidatePool(np.array([2, 4]), draw.normal(size=(2, len(passages), len(LINKS))))
-    ids, first = passage_features(similarities, lexical, {}, before)
-    _, expected = passage_features(similarities, lexical, {}, after)
+    title_similarity, best_sentence = ({p: float(draw.uniform(-0.2, 1)) for p in passages} for _ in range(2))
+    plain = partial(
+        passage_features, similarities, lexical, {}, title_similarity=title_similarity, best_sentence=best_sentence
+    )
+    ids, first = plain(before)
+    _, expected = plain(after)
     order = draw.permutation(len(ids))
     for pool in (made, None):
         features = with_second_look(first, pool, weights)[order]

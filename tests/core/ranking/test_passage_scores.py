@@ -14,6 +14,7 @@ from engram.core.ranking.passage_scores import (
     FEATURES,
     FIRST_LOOK,
     HOP_FEATURES,
+    PLAIN,
     UNTITLED,
     HopReach,
     best,
@@ -82,11 +83,11 @@ def table(
 
 
 def test_every_feature_has_one_column() -> None:
-    assert len(FIRST_LOOK) == 3 + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED)
+    assert len(FIRST_LOOK) == len(PLAIN) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED)
     assert len(set(FEATURES)) == len(FEATURES)
     assert (*FIRST_LOOK, *LOOK) == FEATURES
     assert {f"{name}_untitled" for name in UNTITLED} == set(FIRST_LOOK[-len(UNTITLED) :])
-    assert FEATURES[3 : 3 + len(HOP_FEATURES)] == tuple(f"{name}_1" for name in HOP_FEATURES)
+    assert FEATURES[len(PLAIN) : len(PLAIN) + len(HOP_FEATURES)] == tuple(f"{name}_1" for name in HOP_FEATURES)
 
 
 def test_the_second_look_goes_by_the_first() -> None:
@@ -168,6 +169,16 @@ def test_likeness_counts_once_more_where_nothing_is_titled_at_the_first_hop(
 def test_any_candidate_tells_whether_one_is_titled_after_the_question(titled: dict[int, float]) -> None:
     _, features = passage_features({1: 0.9, 2: 0.4, 3: -0.1}, {}, {}, [reach((1, 0.5, 1.0), titled=titled)])
     assert {names_title(row) for row in features} == {bool(titled)}
+
+
+def test_titles_and_sentences_have_columns_that_are_0_where_nothing_is_told_of_them() -> None:
+    similarities = {1: 0.9, 2: 0.4}
+    _, features = passage_features(
+        similarities, {}, {}, [], title_similarity={2: 0.5}, best_sentence={1: 0.7, 2: -0.1, 3: 1.0}
+    )
+    assert features[:, 3:5].tolist() == [[0.0, 0.7], [0.5, -0.1]]
+    _, without = passage_features(similarities, {}, {}, [])
+    assert not without[:, 3:5].any()
 
 
 def test_a_title_of_a_passage_that_is_not_ranked_is_none() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
+from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.profiles import ProfileName
 from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
@@ -63,6 +64,25 @@ def test_each_kind_is_ranked_by_its_own_weights(
         ranking = application.retrieve.find(application.retrieve.plan(query)).ranking
         assert (ranking.mean == prior.prior.mean).all()
     assert priors.encyclopedic.name != priors.general.name
+
+
+def test_titles_and_sentences_are_compared_in_general_corpora_only(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*ARTICLES, *PAGES)
+    application.names.run()
+    columns = [FEATURES.index(name) for name in ("similarity", "title_similarity", "best_sentence")]
+    compared = {}
+    for kind in ("encyclopedic", "general"):
+        http.patch(f"/collections/{collection}", json={"corpus_kind": kind})
+        query = Query(text="How do I get my money back?", scope=application.access.scope(collection))
+        ranking = application.retrieve.find(application.retrieve.plan(query)).ranking
+        compared[kind] = ranking.features[:, columns]
+    assert not compared["encyclopedic"][:, 1:].any()
+    similarity, title, sentence = compared["general"].T
+    assert (title >= similarity).all()
+    assert (title > similarity).any()
+    assert sentence.all()
 
 
 def test_verdicts_teach_the_weights_of_their_kind_and_keep_it(

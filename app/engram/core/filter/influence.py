@@ -15,6 +15,7 @@ from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
     FIRST_LOOK,
+    PLAIN,
     HopReach,
     passage_features,
     with_second_look,
@@ -89,12 +90,16 @@ def features_with(
     # What titles say does not depend on scores; hops beyond the last that has features of its own share its column.
     titled = [dict(zip(ids, features[:, _column("titled", hop)].tolist(), strict=True)) for hop in range(len(hops))]
     order = np.argsort(passages)
-    similarities, lexical, timely = (dict(zip(ids, features[:, at].tolist(), strict=True)) for at in range(3))
+    similarities, lexical, timely, title_similarity, best_sentence = (
+        dict(zip(ids, features[:, at].tolist(), strict=True)) for at in range(len(PLAIN))
+    )
     _, sorted_features = passage_features(
         similarities,
         lexical,
         timely,
         [replace(hop, titled=titled[number]) for number, hop in enumerate(hops)],
+        title_similarity=title_similarity,
+        best_sentence=best_sentence,
     )
     changed = np.empty_like(sorted_features)
     changed[order] = sorted_features

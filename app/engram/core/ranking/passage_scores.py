@@ -20,10 +20,9 @@ FEATURE_HOPS = 3
 """Hops with features of their own; what later ones reach counts with the last of them."""
 HOP_FEATURES = ("evidence", "rank", "share", "titled", "titled_similarity")
 UNTITLED = ("similarity", "lexical", "evidence_1", "rank_1")
+PLAIN = ("similarity", "lexical", "timely", "title_similarity", "best_sentence")
 FIRST_LOOK = (
-    "similarity",
-    "lexical",
-    "timely",
+    *PLAIN,
     *(f"{name}_{hop}" for hop in range(1, FEATURE_HOPS + 1) for name in HOP_FEATURES),
     *(f"{name}_untitled" for name in UNTITLED),
 )
@@ -32,6 +31,8 @@ FIRST_LOOK = (
 - similarity: cosine of passage and question.
 - lexical: BM25 score over the number of the question's terms, so that long questions do not count for more.
 - timely: how well the days it speaks of agree with those asked for, in [0, 1].
+- title_similarity: cosine of the question and its title, or ``similarity`` if that is more; 0 in encyclopedias.
+- best_sentence: cosine of the question and its best sentence, reached or not; 0 in encyclopedias.
 - evidence: cosine of the question and the passage's best sentence that the hop reached; 0 if it reached none.
 - rank: reciprocal rank of its best sentence among all that the hop reached.
 - share: score of its best sentence over the best score of the hop.
@@ -90,6 +91,9 @@ def passage_features(
     lexical: Mapping[int, float],
     timely: Mapping[int, float],
     hops: Sequence[HopReach],
+    *,
+    title_similarity: Mapping[int, float] | None = None,
+    best_sentence: Mapping[int, float] | None = None,
 ) -> tuple[Ids, Floats]:
     """Passages in id order, (n,), and their features of the first look, (n, k), in the order of ``FIRST_LOOK``.
 
@@ -102,10 +106,12 @@ def passage_features(
         lexical: passage -> BM25 score per term of the question; 0 for one that shares no term.
         timely: passage -> agreement in time; 0 for one that speaks of none.
         hops: in order.
+        title_similarity, best_sentence: passage -> cosine; None where the kind of the corpus leaves them out.
     """
     passages = np.array(sorted(similarities), dtype=np.int64)
     features = np.zeros((len(passages), len(FIRST_LOOK)))
-    for column, values in enumerate((similarities, lexical, timely)):
+    plain = (similarities, lexical, timely, title_similarity or {}, best_sentence or {})
+    for column, values in enumerate(plain):
         features[:, column] = [values.get(passage, 0.0) for passage in passages.tolist()]
     for number, hop in enumerate(hops):
         start = FIRST_LOOK.index("evidence_1") + len(HOP_FEATURES) * min(number, FEATURE_HOPS - 1)

@@ -32,7 +32,7 @@ from engram.services.retrieval.passage_key_cache import Known
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import LearnedWeights
-from engram.storage.retrieval import passage_candidates, passages_by_key
+from engram.storage.retrieval import passage_candidates, passage_likeness, passages_by_key
 from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 TITLES = 20_000
@@ -299,11 +299,19 @@ def _first_look(
     for passage, names in zip(ids, titles, strict=True):
         for name in names:
             called.setdefault(name, []).append(passage)
+    title_similarity, best_sentence = None, None
+    if plan.collection.corpus_kind == "general" and ids:
+        names = [titled[0] if titled else None for titled in titles]
+        likeness = passage_likeness.measure(reader, plan.focus, candidates.ids, names)
+        title_similarity = dict(zip(ids, np.maximum(likeness.titles, candidates.similarity).tolist(), strict=True))
+        best_sentence = dict(zip(ids, likeness.sentences.tolist(), strict=True))
     _, features = passage_scores.passage_features(
         dict(zip(ids, candidates.similarity.tolist(), strict=True)),
         dict(zip(ids, (candidates.words.score / length).tolist(), strict=True)),
         passages_by_key.timely_passages(reader, plan.focus, ids),
         [merged(_reach(hop, called), standing or {}) for hop in walk.hops],
+        title_similarity=title_similarity,
+        best_sentence=best_sentence,
     )
     return features
 
