@@ -88,7 +88,7 @@ def scratch_collection(app: Application) -> Iterator[str]:
     """The name of a collection that is made now and removed at the end of the block."""
     name = f"benchmark-{uuid.uuid4().hex}"
     with app.database.write() as writer:
-        app.access.opening(name).open(writer, app.encoder)
+        app.access.opening(name).open(writer, app.encoder, app.encoder.choose(None))
     try:
         yield name
     finally:
