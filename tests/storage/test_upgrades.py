@@ -1,4 +1,4 @@
-"""Upgrades: databases of earlier revisions, with rows that the code of their time wrote, brought to the present."""
+"""Upgrades: databases of every revision, with rows that the code of their time wrote, brought to the present."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +21,14 @@ from tests.storage.test_migrations import all_but_vector_dimensions
 from tests.support import earlier, state, undo
 from tests.support.databases import application_on, new_database
 
-HEAD, *EARLIER = [
+REVISIONS = [
     script.revision for script in ScriptDirectory.from_config(configuration("")).walk_revisions()
 ]  # the latest first
 
 
-@pytest.fixture(params=EARLIER)
+@pytest.fixture(params=REVISIONS)
 def url(request: pytest.FixtureRequest, addresses: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A database of an earlier revision."""
+    """A database of one revision."""
     monkeypatch.setenv("ENGRAM_EMBEDDING_DIMENSION", str(earlier.DIMENSION))
     text = (earlier.FOLDER / f"{request.param}.sql").read_text(encoding="utf-8")
     with new_database(addresses.database_url) as found:
@@ -49,10 +49,9 @@ def _queries(text: str) -> list[UUID]:
     return [UUID(line.split("VALUES (")[1].split("'")[1]) for line in lines]
 
 
-def test_rows_of_every_earlier_revision_are_at_hand() -> None:
-    """Before a revision follows another, the rows of that are to be written: see ``tests.support.earlier``."""
-    assert {path.stem for path in Path(earlier.FOLDER).glob("*.sql")} == set(EARLIER)
-    assert EARLIER
+def test_rows_of_every_revision_are_at_hand() -> None:
+    """A new revision comes with rows that its code wrote: see ``tests.support.earlier``."""
+    assert {path.stem for path in Path(earlier.FOLDER).glob("*.sql")} == set(REVISIONS)
 
 
 def test_it_is_brought_to_the_present_one_and_works_on(
@@ -99,11 +98,11 @@ def test_going_back_to_it_and_forth_again_loses_nothing(url: str) -> None:
     revision = _revision(url)
     before = _rows(url)
     migrate(url)
-    migrate(url, f"-{EARLIER.index(revision) + 1}")
+    migrate(url, revision)
     assert _revision(url) == revision
     assert _rows(url) == before
     migrate(url)
-    assert _revision(url) == HEAD
+    assert _revision(url) == REVISIONS[0]
 
 
 def _revision(url: str) -> str:

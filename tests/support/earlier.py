@@ -1,7 +1,7 @@
-"""Databases of earlier revisions: real rows, written by the code of their time, kept as SQL.
+"""Databases of all revisions: real rows, written by the code of their time, kept as SQL.
 
 ``python -m tests.support.earlier`` writes ``tests/storage/revisions/REVISION.sql`` with the code that it finds.
-That is to be done with the last commit before another revision follows; the file stays as it is from then on.
+Run it with the commit that adds a revision. The file stays as it is once the revision is released.
 """
 
 import os
