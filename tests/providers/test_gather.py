@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engram.providers.embedder.batch_gathering import FEW_TEXTS, MOST_TEXTS, Gather
+from engram.providers.embedder.batch_gathering import FEW_TEXTS, MOST_TEXTS, SHORT_CHARACTERS, Gather
 
 
 class Slow:
@@ -54,6 +54,22 @@ def test_what_comes_while_one_is_encoded_is_one_batch_next() -> None:
     assert slow.calls[0] == ["a"]
     assert [len(call) for call in slow.calls[1:]] == [MOST_TEXTS, 20 - MOST_TEXTS]
     assert gather(["again"]).tolist() == [[5]]
+
+
+def test_a_long_text_joins_no_batch() -> None:
+    slow = Slow()
+    gather = Gather(slow)
+    slow.go_on.set()
+    long = "b" * (SHORT_CHARACTERS + 1)
+    with ThreadPoolExecutor(2) as pool:
+        slow.go_on.clear()
+        first = pool.submit(gather, [long])
+        assert slow.called.acquire(timeout=10)
+        second = pool.submit(gather, ["a"])
+        assert slow.called.acquire(timeout=10), "it does not wait for the long one"
+        slow.go_on.set()
+        assert (first.result(10).tolist(), second.result(10).tolist()) == ([[len(long)]], [[1]])
+    assert slow.calls == [[long], ["a"]]
 
 
 def test_many_texts_wait_for_nobody() -> None:

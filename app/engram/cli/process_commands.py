@@ -3,6 +3,7 @@
 import contextlib
 import ipaddress
 import json
+import os
 import signal
 import socket
 import sys
@@ -19,6 +20,9 @@ from engram.context.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from engram.config.settings import Settings
+
+NICENESS = 5
+"""Added to a worker's: where processors are short, answers to questions come before jobs."""
 
 
 @cli.command(rich_help_panel=RUN)
@@ -71,6 +75,7 @@ def worker(
     from engram.runtime.worker import Worker
 
     with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
+        os.nice(NICENESS)
         process = Worker(services)
         services.observe("worker", process.checks())
         on_stop(process.stop)

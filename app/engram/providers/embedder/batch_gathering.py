@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 MOST_TEXTS = 16
 """In a batch: longer ones hardly save more, and everyone in one waits for all of it."""
+SHORT_CHARACTERS = 400
+"""Of all texts of a call that shares its batch. A longer question is a batch by itself, so short ones go on."""
 FEW_TEXTS = 4
 """Up to which a call shares its batch; what brings more is a batch by itself, and stands in nobody's way."""
 
@@ -37,7 +39,7 @@ class Gather:
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Vectors, (n, d), as ``encode`` gives them; where a batch fails, each of its calls is made alone."""
-        if not 0 < len(texts) <= FEW_TEXTS:
+        if not 0 < len(texts) <= FEW_TEXTS or sum(map(len, texts)) > SHORT_CHARACTERS:
             return self._encode(texts)
         call = _Call(texts)
         with self._lock:
