@@ -19,7 +19,7 @@ MAX_RESPONSE_BYTES = 64 * 2**20
 """Longest response that is read: 1,024 vectors of 4,096 numbers take 60 MB."""
 EXCERPT_CHARACTERS = 200
 BACKOFF_SECONDS = 0.25
-CONNECTIONS = 16
+CONNECTIONS = 64
 REFUSALS = (400, 413, 422)
 """Statuses for a batch or a text that is too long."""
 

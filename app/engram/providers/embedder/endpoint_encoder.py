@@ -154,6 +154,8 @@ class EndpointEmbedder:
             EmbeddingError: it answers with something unusable.
             ConfigurationError: its vectors are shorter than ``dimension``, or too long to be stored.
         """
+        if self._probes is not None:
+            return
         with self._lock:
             if self._probes is not None:
                 return

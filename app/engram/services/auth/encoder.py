@@ -75,11 +75,6 @@ class Encoder:
         return self._embedder.model
 
     @property
-    def models(self) -> list[str]:
-        """Names of all."""
-        return [one.model for one in self._embedders]
-
-    @property
     def id(self) -> EncoderId:
         """Identity of the encoder that new collections get.
 
@@ -111,21 +106,19 @@ class Encoder:
     def choose(self, model: str | None) -> EncoderId:
         """The encoder called ``model``, for a new collection; None: the one that new collections are of.
 
-        It may reach servers.
+        It may reach its server.
 
         Raises:
             InvalidRequestError: this process runs no encoder of this name.
-            EmbeddingUnavailableError: its server is away.
+            EmbeddingUnavailableError, EmbeddingError: its server is away, or answers with something unusable.
         """
-        self.identify()
-        if model is None:
-            return self.id
-        named = [one for one in self._embedders if one.model == model]
-        if not named:
-            raise InvalidRequestError(
-                f"There is no encoder {model!r}: this process runs {' and '.join(self.models)}."
-            )
-        return _id(named[0])
+        chosen = next((one for one in self._embedders if model in {None, one.model}), None)
+        if chosen is None:
+            models = " and ".join(one.model for one in self._embedders)
+            raise InvalidRequestError(f"There is no encoder {model!r}: this process runs {models}.")
+        if isinstance(chosen, EndpointEmbedder):
+            chosen.identify()
+        return _id(chosen)
 
     def check(self, collection: Collection) -> None:
         """See that the collection's vectors are of an encoder of this process, before anything is done that embeds.
@@ -264,7 +257,7 @@ class Encoder:
         )
 
     def _running(self) -> str:
-        return " and ".join(_named(_id(one)) for one in self._known().values().__reversed__())
+        return " and ".join(_named(_id(one)) for one in reversed(self._known().values()))
 
 
 def _probed(embedder: Embedder) -> EncoderProbe:

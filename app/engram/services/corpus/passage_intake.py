@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from engram.context.errors import IdempotencyConflictError, NotFoundError
+from engram.context.errors import EmbeddingUnavailableError, IdempotencyConflictError, NotFoundError
 from engram.core.auth.access_keys import READ
 from engram.services.auth.encoder import Encoder
 from engram.services.auth.quotas import too_many_passages
@@ -17,7 +17,7 @@ from engram.services.corpus.passage_removal import remove_passage
 from engram.services.jobs.idempotent_jobs import once
 from engram.services.jobs.job_kinds import INGEST
 from engram.storage.corpus import collections, passages, staged_lines
-from engram.storage.corpus.collections import Collection, OpenedCollection
+from engram.storage.corpus.collections import Collection, EncoderId, OpenedCollection
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
@@ -119,19 +119,26 @@ class PassageReception:
     def _open(self) -> OpenedCollection:
         if self._opened is None:
             chosen = self._encoder.choose(self._opening.encoder)  # may ask a server, so before the transaction
-            with self._database.write() as writer:
-                opened = self._opening.open(writer, self._encoder, chosen)
-                jobs.add(
-                    writer,
-                    opened.collection.id,
-                    self.job_id,
-                    kind=INGEST.name,
-                    lane=INGEST.lane,
-                    payload=self._payload,
-                    receiving=True,
-                )
-            self._opened = opened
+            try:
+                self._opened = self._open_as(chosen)
+            except EmbeddingUnavailableError:  # of a collection whose server was not reached yet
+                self._encoder.identify()
+                self._opened = self._open_as(chosen)
         return self._opened
+
+    def _open_as(self, chosen: EncoderId) -> OpenedCollection:
+        with self._database.write() as writer:
+            opened = self._opening.open(writer, self._encoder, chosen)
+            jobs.add(
+                writer,
+                opened.collection.id,
+                self.job_id,
+                kind=INGEST.name,
+                lane=INGEST.lane,
+                payload=self._payload,
+                receiving=True,
+            )
+        return opened
 
 
 class IngestService:
