@@ -22,6 +22,8 @@ QUESTIONS = 600
 """Questions of a data set that weights are fitted to, at most."""
 RIDGE = 0.001
 """Keeps weights of features that a data set hardly has from growing without bound."""
+RIDGE_QUESTIONS = 400
+"""Questions that ``RIDGE`` needs. With fewer it is stronger in proportion, since they could fit by chance."""
 ENOUGH_RIDGE = 0.03
 """Of the standardised features of what is enough."""
 VERDICTS = 60.0
@@ -181,6 +183,11 @@ def fit_prior(corpora: Sequence[Sequence[JudgedQuestion]]) -> Prior:
         InvalidRequestError: no question has a relevant passage among its candidates, or no weights were found.
     """
     try:
-        return fit(corpora, RIDGE, VERDICTS)
+        return fit(corpora, ridge(sum(map(len, corpora))), VERDICTS)
     except ValueError as error:
         raise InvalidRequestError(f"No ranking weights can be fitted to these data sets: {error}.") from error
+
+
+def ridge(questions: int) -> float:
+    """Strength of the ridge for a fit to so many questions, above 0."""
+    return RIDGE * max(1.0, RIDGE_QUESTIONS / max(questions, 1))

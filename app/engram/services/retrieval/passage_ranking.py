@@ -301,8 +301,8 @@ def _first_look(
             called.setdefault(name, []).append(passage)
     title_similarity, best_sentence = None, None
     if plan.collection.corpus_kind == "general" and ids:
-        main_names = [titled[0] if titled else None for titled in titles]
-        likeness = passage_likeness.measure(reader, plan.focus, candidates.ids, main_names)
+        title_names = [names[0] if names else None for names in titles]
+        likeness = passage_likeness.measure(reader, plan.focus, candidates.ids, title_names)
         title_similarity = dict(zip(ids, np.maximum(likeness.titles, candidates.similarity).tolist(), strict=True))
         best_sentence = dict(zip(ids, likeness.sentences.tolist(), strict=True))
     _, features = passage_scores.passage_features(
