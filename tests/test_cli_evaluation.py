@@ -107,7 +107,7 @@ def test_sufficiency_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Path) 
 def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None:
     done = cli("sufficiency", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
     assert done.returncode == 0, done.stderr
-    document = json.loads((cli.folder / "evaluation" / "sufficiency-draws-sample.json").read_text(encoding="utf-8"))
+    document = json.loads((cli.folder / "reports" / "sufficiency-draws-sample.json").read_text(encoding="utf-8"))
     assert (document["questions"], document["draws"], document["noise"]) == (12, 3, 0.5)
     assert [(one["verdicts"], one["measured"]) for one in document["after"]] == [(0, 12), (2, 10), (5, 7)]
     assert len({one["loss"] for one in document["after"]}) == 3
@@ -136,7 +136,7 @@ def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path)
     assert shipped["engine"]["ranking_prior"] == [load_priors().name, *load_priors().fitted]
     assert document["command"] == "engram evaluate sample --protocol cold --limit 3 --prior mine.json"
     assert "mine" in printed
-    page = next(cli.folder.glob("evaluation/*mine*.md")).read_text(encoding="utf-8")
+    page = next(cli.folder.glob("reports/*mine*.md")).read_text(encoding="utf-8")
     assert document["command"] in page
     assert load_priors(given).name in page
     assert recall["default"] > 0.5 > lost["default"]
@@ -151,9 +151,9 @@ def test_weights_fitted_to_what_is_measured_are_told_once(cli: Cli, fitted: Path
     done = cli(*again)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("weights fitted to the same questions") == 1
-    page = next(cli.folder.glob("evaluation/*prior*.md")).read_text(encoding="utf-8")
+    page = next(cli.folder.glob("reports/*prior*.md")).read_text(encoding="utf-8")
     assert "**Weights fitted to the same questions.**" in page
-    document = json.loads(next(cli.folder.glob("evaluation/*prior*.json")).read_text(encoding="utf-8"))
+    document = json.loads(next(cli.folder.glob("reports/*prior*.json")).read_text(encoding="utf-8"))
     assert document["fitted_to_same_questions"] is True
     assert "**Weights fitted to the same questions: sample.**" in cli("report", "evaluation").stdout
     # Nothing is ranked by weights in profile paper, and the shipped ones were fitted to other data sets.
@@ -173,7 +173,7 @@ def test_what_holds_no_prior_fails_in_one_line(cli: Cli) -> None:
     for name in ("absent.json", "broken.json"):
         said = cli.fails("evaluate", "sample", "--limit", "3", "--prior", name)
         assert f"{name} holds no ranking prior" in said
-    assert not (cli.folder / "evaluation").exists()
+    assert not (cli.folder / "reports").exists()
 
 
 @pytest.mark.parametrize("command", ["fit", "evaluate"])

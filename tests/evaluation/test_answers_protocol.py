@@ -151,7 +151,7 @@ def test_no_endpoint_no_answers(run_protocol: Evaluate, few: Dataset) -> None:
 def test_the_command_without_an_endpoint_fails_in_one_line(tmp_path: Path, application: Application) -> None:
     cli = Cli(tmp_path, NOWHERE, application.settings.data_dir)
     assert "needs ENGRAM_LLM_BASE_URL" in cli.fails("evaluate", "sample", "--protocol", "answers")
-    assert not (tmp_path / "evaluation").exists()
+    assert not (tmp_path / "reports").exists()
 
 
 def test_the_command_answers_through_an_endpoint(

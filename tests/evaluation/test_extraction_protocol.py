@@ -130,7 +130,7 @@ def test_the_command_measures_without_a_server(folder: Path, application: Applic
     done = cli("evaluate", "films", "--protocol", "extraction", "--limit", "1")
 
     assert done.returncode == 0, done.stderr
-    written = json.loads((folder.parent / "evaluation" / "extraction" / "films.json").read_text(encoding="utf-8"))
+    written = json.loads((folder.parent / "reports" / "extraction" / "films.json").read_text(encoding="utf-8"))
     assert written["recall"]["gold"] == 4
     assert "recall, pair" in done.stdout
 

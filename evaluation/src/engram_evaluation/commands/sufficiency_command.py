@@ -39,7 +39,7 @@ def sufficiency(
     prior: Annotated[
         Path | None, typer.Option(help="File with the weights to start from, as `engram fit` writes.")
     ] = None,
-    folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("evaluation"),
+    folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("reports"),
 ) -> None:
     """Measure how well sufficiency is predicted on a data set: docs/sufficiency.md."""
     from engram.config.settings import Settings
