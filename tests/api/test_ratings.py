@@ -67,7 +67,7 @@ def test_up_with_a_sentence_supports_it_in_full(rate: Any, http: TestClient, cur
 def test_up_alone_supports_the_first_passages_by_position(rate: Any, answer: dict[str, Any]) -> None:
     noises = sorted(noise for words in changed(rate(rating="up")).values() for _, noise in words)
     shown = min(len(answer["passages"]), 5)
-    assert noises == pytest.approx([0.5 / (0.5 / rank) for rank in range(1, shown + 1)])
+    assert noises == pytest.approx([0.5 / (0.5 / 8 / rank) for rank in range(1, shown + 1)])
 
 
 def test_down_alone_is_weak_evidence_by_position(rate: Any) -> None:

@@ -12,7 +12,7 @@ HALF = 0.5  # the probability of a likely support
     [
         ("up", None, True, RatingMeaning(target=1, cited=1.0)),
         ("up", "thank you", True, RatingMeaning(target=1, cited=1.0)),
-        ("up", None, False, RatingMeaning(target=1, first=HALF)),
+        ("up", None, False, RatingMeaning(target=1, first=HALF / 8)),
         ("down", None, False, RatingMeaning(target=0, cited=HALF, first=HALF)),
         ("down", "too long", True, RatingMeaning(target=0, cited=HALF, first=HALF)),
         ("down", "wrong_answer", False, RatingMeaning(generation_success=False)),
@@ -44,4 +44,5 @@ def test_what_is_taken_back_says_nothing(reason: str | None, cites: bool) -> Non
 
 def test_a_rating_alone_falls_with_the_rank() -> None:
     alone = meaning("up", None, has_citations=False)
-    assert [alone.at(rank) for rank in range(1, FIRST + 2)] == [0.5, 0.25, 0.5 / 3, 0.125, 0.1, 0.0]
+    assert [alone.at(rank) for rank in range(1, FIRST + 1)] == [HALF / 8 / rank for rank in range(1, FIRST + 1)]
+    assert alone.at(FIRST + 1) == 0.0

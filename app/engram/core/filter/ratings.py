@@ -17,6 +17,12 @@ REASONS: tuple[KnownReason, ...] = get_args(KnownReason)
 """Reasons of a thumb down that have a meaning of their own. Any other text is logged and means nothing more."""
 FIRST = 5
 """Passages that a rating without citations speaks of."""
+ALONE = LIKELY / 8.0
+"""Probability that a thumb up without citations speaks of the first passage.
+
+With a higher one, recall gives paraphrases the rated answer whole, and with it passages that are no evidence.
+With this one, it adds to what they find themselves (docs/thumbs.md).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def meaning(rating: Rating, reason: str | None, *, has_citations: bool) -> Ratin
     if rating == "up":
         if reason in REASONS:
             raise ValueError(f"{reason!r} is a reason for a thumb down")
-        return RatingMeaning(target=1, cited=1.0) if has_citations else RatingMeaning(target=1, first=LIKELY)
+        return RatingMeaning(target=1, cited=1.0) if has_citations else RatingMeaning(target=1, first=ALONE)
     return _DOWN.get(reason or "", (_WEAK, _WEAK))[has_citations]
 
 
