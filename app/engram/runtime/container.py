@@ -103,6 +103,7 @@ from engram.services.sessions.socratic_planner import SocraticPlanner
 from engram.services.sessions.tree_planner import TreePlanner
 from engram.storage.auth.tenants import Quotas
 from engram.storage.corpus import collections
+from engram.storage.maintenance.schema_standing import standing
 from engram.storage.retrieval.query_focus import GraphLimits
 from engram.telemetry import tracing
 from engram.telemetry.metrics_endpoint import Check, Exposed
@@ -690,11 +691,17 @@ class Application:
             self.database.check_row_security()
 
     def check_encoders(self) -> None:
-        """Load the encoders of this machine and ask servers for theirs; a server that is away is asked later.
+        """Check that the database is there, load the encoders of this machine, and ask servers for theirs.
+
+        A server of an encoder that is away is asked later.
 
         Raises:
-            ConfigurationError: an encoder cannot be loaded, or its vectors cannot be stored.
+            ConfigurationError: the database was never migrated, an encoder cannot be loaded, or its vectors cannot
+                be stored.
+            UnavailableError: Postgres is out of reach.
         """
+        with self.database.read() as reader:
+            standing(reader)  # one that was never migrated is refused
         self.encoder.identify()
         for embedder in (self.embedder, self.embedder_also, *self.models.named_embedders):
             if embedder is None or isinstance(embedder, EndpointEmbedder):

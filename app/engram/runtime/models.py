@@ -71,8 +71,8 @@ class Models:
         if path is None:
             return []
         choices = read_choices(path)
-        taken = {self.embedder.model, *([self.embedder_also.model] if self.embedder_also else [])}
-        if double := taken & choices.keys():
+        names = {self.embedder.model, *([self.embedder_also.model] if self.embedder_also else [])}
+        if double := names & choices.keys():
             raise ConfigurationError(
                 f"ENGRAM_EMBEDDING_MODELS: {', '.join(sorted(double))}: another encoder has the name."
             )

@@ -228,14 +228,14 @@ def _by_features(reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrio
 def _reranked(
     plan: QueryPlan,
     prior: RankingPrior,
-    found: CandidatePassages,
+    candidates: CandidatePassages,
     features: NDArray[np.float64],
     believed: Mapping[PriorIdentity, tuple[NDArray[np.float64], int]],
 ) -> RerankedScores | None:
     """Scores of a reranker for the candidates, weighed by the trust in it."""
-    if not plan.reranked or prior.reranker is None or not len(found.ids):
+    if not plan.reranked or prior.reranker is None or not len(candidates.ids):
         return None
-    both = reranking.features(features @ prior.prior.mean, found.ids.tolist(), plan.reranked)
+    both = reranking.features(features @ prior.prior.mean, candidates.ids.tolist(), plan.reranked)
     weights, _ = believed[prior.of_reranker]
     return RerankedScores(prior.reranker_name, both, float(weights[1]))
 
