@@ -52,7 +52,8 @@ def held(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 @pytest.fixture
 def base(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An API that answers two questions at once."""
-    monkeypatch.setattr(application, "settings", application.settings.model_copy(update={"answering": MOST}))
+    bounded = application.settings.model_copy(update={"max_concurrent_queries": MOST})
+    monkeypatch.setattr(application, "settings", bounded)
     with LiveServer(create_app(application)) as server:
         yield server.url
 
@@ -119,7 +120,8 @@ def test_what_asks_a_language_model_takes_no_turn(
 def test_any_number_where_there_is_no_bound(
     application: Application, held: Held, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(application, "settings", application.settings.model_copy(update={"answering": 0}))
+    bounded = application.settings.model_copy(update={"max_concurrent_queries": 0})
+    monkeypatch.setattr(application, "settings", bounded)
     body = {"query": QUESTION, "collection": curie}
     with (
         LiveServer(create_app(application)) as server,

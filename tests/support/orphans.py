@@ -12,6 +12,8 @@ OUTLIVING = {
     ("verdict_passage", "passage_id"): "the log is history, and outlives its passages",
     ("passage", "external_id"): "it names nothing of ours",
     ("audit_log", "request_id"): "it names nothing of ours",
+    ("episode", "trace_id"): "it names nothing of ours",
+    ("pulled_score", "score_id"): "it names nothing of ours",
     ("fact_event", "fact_id"): "the log of facts is history, and outlives them",
     ("fact_event", "other_id"): "the log of facts is history, and outlives them",
     ("fact_event", "entity_id"): "the log of facts is history, and outlives their entities",
