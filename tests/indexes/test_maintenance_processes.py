@@ -98,7 +98,7 @@ def test_the_command_says_in_one_line_why_it_cannot(
         assert "another process" in cli.fails("maintain", **env)
     assert "Postgres" in cli.fails("maintain", **(env | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}))
     with application.database.write() as writer:
-        writer.execute("CREATE ROLE stranger LOGIN BYPASSRLS PASSWORD 'x'")
+        writer.execute("CREATE ROLE stranger LOGIN PASSWORD 'x'")
         writer.execute("GRANT pg_read_all_data, pg_write_all_data TO stranger")
     try:
         stranger = re.sub(r"//engram(:[^@]*)?@", "//stranger:x@", env["DATABASE_URL"])
