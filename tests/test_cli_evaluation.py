@@ -155,7 +155,7 @@ def test_weights_fitted_to_what_is_measured_are_told_once(cli: Cli, fitted: Path
     assert "**Weights fitted to the same questions.**" in page
     document = json.loads(next(cli.folder.glob("reports/*prior*.json")).read_text(encoding="utf-8"))
     assert document["fitted_to_same_questions"] is True
-    assert "**Weights fitted to the same questions: sample.**" in cli("report", "evaluation").stdout
+    assert "**Weights fitted to the same questions: sample.**" in cli("report", "reports").stdout
     # Nothing is ranked by weights in profile paper, and the shipped ones were fitted to other data sets.
     for harmless in ((*again, "--protocol", "same", "--profile", "paper"), again[:4]):
         assert "fitted to the same" not in cli(*harmless).stderr

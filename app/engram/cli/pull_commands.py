@@ -1,9 +1,7 @@
 """Commands that pull thumbs from products that people use."""
 
-import json
 import os
 import re
-import sys
 import threading
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engram.cli.terminal import ASK, CollectionOption, UrlOption, cli, client_of, complain, counted, say
+from engram.cli.terminal import ASK, CollectionOption, UrlOption, cli, client_of, complain, counted, say, say_json
 from engram.context.errors import EngramError, InvalidRequestError
 
 if TYPE_CHECKING:
@@ -247,8 +245,7 @@ def _passes(error: EngramError) -> bool:
 
 def _say(counts: "PullCounts", *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(asdict(counts)) + "\n")
-        sys.stdout.flush()
+        say_json(asdict(counts))
         return
     rated = f"{counts.up} up, {counts.down} down, {counts.revoked} revoked, {counts.unchanged} unchanged"
     remarks = [

@@ -247,6 +247,7 @@ def say_json(value: Any) -> None:
     """Print the service's answer, indented; characters that a terminal would obey are escaped as JSON escapes."""
     written = json.dumps(value, indent=2, ensure_ascii=False)
     sys.stdout.write(_UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], written) + "\n")
+    sys.stdout.flush()  # whoever reads a pipe need not wait for the end of a long command
 
 
 def _say_version(requested: bool) -> None:

@@ -144,9 +144,7 @@ def evaluate(
         ),
     ] = "planner,rounds",
     at_least: Annotated[int, typer.Option(help="session: only questions with so many relevant passages.")] = 1,
-    folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
-        "reports"
-    ),
+    folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path("reports"),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
     from engram.config.settings import Settings
