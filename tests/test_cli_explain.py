@@ -71,12 +71,12 @@ def test_a_trace_says_which_verdicts_did_what(
     assert any(re.fullmatch(rf" {{10}}score -0\.\d{{3}} {by}", line) for line in lines)  # of the rejected one
     first = next(at for at, line in enumerate(lines) if line.startswith("curie: rank 1, "))
     recalled = re.fullmatch(
-        r"curie: rank 1, \d without memory; score \d+\.\d{3}, of it recall (\+\d\.\d{3}), "
+        r"curie: rank 1, \d without memory; score \d+\.\d{3}, of it recall (\+\d+\.\d{3}), "
         r"learned weights \+0\.000 \(verdicts: 0\)",
         lines[first],
     )
     assert recalled
-    moved = re.fullmatch(rf"     (\+\d\.\d{{3}}) {by} \(recall \+\d\.\d{{3}}\)", lines[first + 1])
+    moved = re.fullmatch(rf"     (\+\d+\.\d{{3}}) {by} \(recall \+\d+\.\d{{3}}\)", lines[first + 1])
     assert moved
     # The river's sentence is recalled as well, and so stands among those that the hop reached.
     assert float(moved[1]) == pytest.approx(float(recalled[1]), abs=0.05)

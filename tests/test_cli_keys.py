@@ -32,7 +32,8 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
         "--expansions", expansions,
     )  # fmt: skip
     assert judged.returncode == 0, judged.stderr
-    first, _supported, _rejected, standing, *credits = judged.stdout.splitlines()
+    first, *moved = judged.stdout.splitlines()
+    standing, *credits = moved[next(at for at, line in enumerate(moved) if line.startswith("     keys: ")) :]
     event = re.fullmatch(r"feedback (\d+): applied", first)[1]  # type: ignore[index]
     validated = re.compile(r"     keys: validated by retrieval, highest alignment gain (0\.\d{3}), waiting")
     gain = validated.fullmatch(standing)[1]  # type: ignore[index]
