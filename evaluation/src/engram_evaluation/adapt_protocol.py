@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
+from engram.services.learning.incoming_verdict import Verdict
+from engram.services.retrieval.query import Memory, Strategy
 from engram_evaluation import adapt_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases
@@ -25,8 +27,6 @@ from engram_evaluation.learning_variations import Variation
 from engram_evaluation.protocols import Run, measure
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
 from engram_evaluation.run_options import SCOPES, Way
-from engram.services.learning.incoming_verdict import Verdict
-from engram.services.retrieval.query import Memory, Strategy
 
 NEAR_COSINE = 0.85
 """From here on a question that shares a passage with an adapted one counts as the same in other words."""

@@ -20,12 +20,12 @@ from engram.core.knowledge.agent_turns import (
     read_turn,
     reward,
 )
-from engram_evaluation import answer_marking
 from engram.providers.language import Language, PassageText, load_language
 from engram.providers.llm import agent_prompts
 from engram.services.facts.agent_memory import AgentMemory
 from engram.services.facts.agent_play import Change, Play, TurnOutcome, begin, carry_out, missed, observe
 from engram.services.facts.grounding import GroundedFacts, StreamDocument, grounded
+from engram_evaluation import answer_marking
 
 Info = dict[str, Any]
 

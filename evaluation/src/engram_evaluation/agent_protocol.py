@@ -17,14 +17,14 @@ from rich.table import Table
 from engram.context.errors import InvalidRequestError
 from engram.core.knowledge.agent_turns import AgentTurn, written
 from engram.core.knowledge.linearise import count_tokens
+from engram.providers.language import Language
+from engram.providers.llm import Llm, agent_model, agent_prompts
+from engram.services.facts import rule_agent
 from engram_evaluation import answer_marking
 from engram_evaluation.agent_environment import GraphMemoryEnvironment, Text
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.run_options import Options
-from engram.providers.language import Language
-from engram.providers.llm import Llm, agent_model, agent_prompts
-from engram.services.facts import rule_agent
 
 Policy = Callable[[GraphMemoryEnvironment], str]
 """From what it sees to what it says."""

@@ -14,10 +14,10 @@ import numpy as np
 
 from engram.core.knowledge.alignment import CandidateEntity, align
 from engram.core.knowledge.triples import Triple
-from engram_evaluation.dataset import Dataset
-from engram_evaluation.dataset_files import existing, find, json_lines
 from engram.providers.embedder import Embedder
 from engram.providers.language import normalise_entity, title_entities
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.dataset_files import existing, find, json_lines
 
 Facts = Mapping[str, Sequence[Triple]]
 """Passage id -> what it says."""

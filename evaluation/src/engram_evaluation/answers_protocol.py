@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
+from engram.providers.llm import Llm, Usage
+from engram.services.retrieval.answer import Answer
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.harness import QueryArm
 from engram_evaluation.protocols import Run, in_parts
 from engram_evaluation.retrieval_metrics import QuestionScores, score
-from engram.providers.llm import Llm, Usage
-from engram.services.retrieval.answer import Answer
 
 GROUP = "all questions"
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from engram.core.knowledge.linearise import count_tokens
 from engram.core.text.temporal import time_constraint
-from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.harness import EvaluatedServices
 from engram.providers.language import normalise_entity
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern, FactSearchResult
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.harness import EvaluatedServices
 
 DEPTHS = (1, 5)
 EDGES = (2, 3, 4)

@@ -11,6 +11,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engram.services.auth.scope import Scope
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.retrieval.answer import Answer
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.harness import Harness, QueryArm, shown_sentences
@@ -20,9 +23,6 @@ from engram_evaluation.protocols import Run
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
 from engram_evaluation.stream_protocol import ARRIVALS, arrivals
 from engram_evaluation.verdict_givers import ShownSentence
-from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.answer import Answer
 
 ETA = 1.0
 """How fast attention falls with the rank: the result of rank r is looked at with probability (1 / r)^eta."""

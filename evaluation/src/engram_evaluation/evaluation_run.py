@@ -11,6 +11,8 @@ from rich.console import Console
 
 from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
+from engram.providers.ranking_prior import RankingPriors
 from engram_evaluation import verdict_givers
 from engram_evaluation.adapt_protocol import adapt
 from engram_evaluation.answers_protocol import answers
@@ -32,8 +34,6 @@ from engram_evaluation.session_protocol import sessions
 from engram_evaluation.stream_protocol import stream
 from engram_evaluation.sweep_protocol import sweep
 from engram_evaluation.thumbs_protocol import thumbs
-from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
-from engram.providers.ranking_prior import RankingPriors
 
 # Settings that can change a figure.
 ENGINE = (

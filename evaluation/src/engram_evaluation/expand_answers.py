@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
+from engram.providers.llm import Llm
 from engram_evaluation.answers_protocol import marked
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
@@ -11,7 +12,6 @@ from engram_evaluation.harness import QueryArm
 from engram_evaluation.protocols import Run, in_parts
 from engram_evaluation.report_table import MARKS
 from engram_evaluation.retrieval_metrics import QuestionScores
-from engram.providers.llm import Llm
 
 GROUP = "answers"
 

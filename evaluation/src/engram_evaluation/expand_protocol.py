@@ -15,6 +15,8 @@ from typing import Any, cast, get_args
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.expansion import Method
+from engram.providers.llm import Llm, Usage
+from engram.services.retrieval.query import Memory, Strategy
 from engram_evaluation import expand_answers, expand_table
 from engram_evaluation.adapt_protocol import (
     PROFILES,
@@ -34,8 +36,6 @@ from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.protocols import Run, in_parts, measure
 from engram_evaluation.retrieval_metrics import QuestionScores, score
 from engram_evaluation.run_options import Options, Way
-from engram.providers.llm import Llm, Usage
-from engram.services.retrieval.query import Memory, Strategy
 
 HALF = 0.5
 """Of the questions with expansions, that keys adapt to; the others are kept back."""

@@ -20,9 +20,6 @@ from engram.core.knowledge.functional_predicates import ObjectPeriod, learn
 from engram.core.knowledge.linearise import ReadableFact, count_tokens, linearise
 from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import time_constraint
-from engram_evaluation.alignment_measure import Facts, by_delta, named_otherwise
-from engram_evaluation.dataset import Dataset
-from engram_evaluation.dataset_files import DatasetError, existing, find, json_lines
 from engram.providers.embedder import Embedder
 from engram.providers.language import (
     Language,
@@ -32,6 +29,9 @@ from engram.providers.language import (
     extract_facts,
     normalise_entity,
 )
+from engram_evaluation.alignment_measure import Facts, by_delta, named_otherwise
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.dataset_files import DatasetError, existing, find, json_lines
 
 FEWEST_SUBJECTS = 20
 """Of a predicate whose belief is worth showing."""

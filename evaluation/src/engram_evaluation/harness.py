@@ -11,9 +11,6 @@ from engram.context.errors import ConflictError, EngramError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import ProfileName
-from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
-from engram_evaluation.verdict_givers import Judge, ShownSentence
 from engram.providers.embedder import Embedder
 from engram.providers.llm import Llm
 from engram.services.auth.scope import AccessService, Principal, Scope
@@ -40,6 +37,9 @@ from engram.services.retrieval.retrieval_service import RetrieveService
 from engram.services.revocation.learning_reset import ForgetService
 from engram.services.serving.query_service import AskService
 from engram.services.sessions.session_service import SessionService
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
+from engram_evaluation.verdict_givers import Judge, ShownSentence
 
 LINES_PER_CHUNK = 500
 POLL_SECONDS = 0.2

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram_evaluation import ratings_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases
@@ -21,7 +22,6 @@ from engram_evaluation.learning_variations import HUMAN, Variation
 from engram_evaluation.protocols import Run, measure
 from engram_evaluation.rating_scale import Rated, agreed, as_verdict, mean_value
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, costs, graded_ndcg, score
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import cycle, islice, product
 
+from engram.services.auth.scope import LOCAL, Principal
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
@@ -13,7 +14,6 @@ from engram_evaluation.memory_trajectories import Trajectories, Watch
 from engram_evaluation.protocols import Run, measure, plan
 from engram_evaluation.retrieval_metrics import score
 from engram_evaluation.verdict_givers import Judge
-from engram.services.auth.scope import LOCAL, Principal
 
 
 def learning(run: Run, variations: Sequence[Variation] = (FULL,)) -> list[Phase]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 from uuid import UUID
 
+from engram.services.auth.scope import Scope
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import Question
 from engram_evaluation.retrieval_metrics import is_match
 from engram_evaluation.verdict_givers import Judge, ShownSentence
-from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 
 FIXED_GAIN = 0.1
 LAST_GAIN = 0.999

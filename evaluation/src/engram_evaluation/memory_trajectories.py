@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.services.learning.feedback_service import Receipt
 from engram_evaluation.dataset import Question
 from engram_evaluation.harness import Harness
-from engram.services.learning.feedback_service import Receipt
 
 QUESTIONS = 3
 EACH = 2

@@ -21,12 +21,12 @@ from statistics import mean
 from engram.core.knowledge.claims import ALWAYS
 from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import time_constraint
-from engram_evaluation.dataset import Dataset
-from engram_evaluation.harness import EvaluatedServices
 from engram.providers.language import normalise_entity
 from engram.services.auth.scope import Scope
 from engram.services.facts.fact_search import FactPattern
 from engram.services.facts.fact_service import StatedFact
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.harness import EvaluatedServices
 
 SOURCES = 3
 """That tell each fact."""

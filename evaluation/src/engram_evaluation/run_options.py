@@ -8,10 +8,10 @@ from engram.context.errors import InvalidRequestError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.planning.tree_search import SearchLimits
 from engram.core.ranking.profiles import ProfileName
-from engram_evaluation.retrieval_metrics import DEPTH
-from engram_evaluation.verdict_givers import JudgeName, Verdicts
 from engram.services.retrieval.query import HopStopRule, Strategy
 from engram.services.sessions.tree_options import Part
+from engram_evaluation.retrieval_metrics import DEPTH
+from engram_evaluation.verdict_givers import JudgeName, Verdicts
 
 Protocol = Literal[
     "cold",

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from engram import __version__
+from engram.providers.embedder.model_folder import DEFAULT_MODEL
 from engram_evaluation import adapt_table, expand_table, ratings_table, robustness
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
@@ -28,7 +29,6 @@ from engram_evaluation.report_table import (
 )
 from engram_evaluation.retrieval_metrics import summary
 from engram_evaluation.run_options import Options
-from engram.providers.embedder.model_folder import DEFAULT_MODEL
 
 RESAMPLES = 2000
 AT_ONCE = 100

@@ -13,6 +13,13 @@ from typing import Any
 
 from engram.context.errors import EngramError, InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.planning.session import Budget, StopRule
+from engram.providers.llm import Usage
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import as_asked
+from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_state import SessionRequest
+from engram.services.sessions.session_views import SessionView
+from engram.services.sessions.tree_options import Part
 from engram_evaluation.answers_protocol import evidence, marks
 from engram_evaluation.dataset import Gold, Question
 from engram_evaluation.finished_phases import Phase
@@ -26,13 +33,6 @@ from engram_evaluation.retrieval_metrics import (
     supporting_recall,
 )
 from engram_evaluation.run_options import PARTS, Options, PlannerName, StopName
-from engram.providers.llm import Usage
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import as_asked
-from engram.services.sessions.session_service import NewSession
-from engram.services.sessions.session_state import SessionRequest
-from engram.services.sessions.session_views import SessionView
-from engram.services.sessions.tree_options import Part
 
 GROUP = "all questions"
 QUERY = "query"

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from engram.core.planning.session import Budget
-from engram_evaluation.dataset import Dataset, build, load
-from engram_evaluation.dataset_files import DatasetError, json_lines, text_of
-from engram_evaluation.harness import Harness
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import as_asked
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
+from engram_evaluation.dataset import Dataset, build, load
+from engram_evaluation.dataset_files import DatasetError, json_lines, text_of
+from engram_evaluation.harness import Harness
 
 FOLDER = Path(__file__).parent / "session_questions"
 FIRST = 5

@@ -13,13 +13,13 @@ from engram.core.planning.feedback_stop import Network, fit_network
 from engram.core.planning.session import Budget
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Floats, Prior
-from engram_evaluation.dataset import Dataset, Question
-from engram_evaluation.harness import Harness
-from engram_evaluation.weight_fit import Steps
 from engram.services.retrieval.query import Query
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.harness import Harness
+from engram_evaluation.weight_fit import Steps
 
 RIDGE = 0.003
 """Of the standardised features."""

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, no_evidence, posterior
 from engram.core.ranking.sufficiency import observe, probability
+from engram.providers.ranking_prior import RankingPrior
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
 from engram_evaluation.sufficiency_measure import Begin, SufficiencyPrediction, auc, calibration_error, least_error
 from engram_evaluation.weight_fit import answered
-from engram.providers.ranking_prior import RankingPrior
 
 CERTAIN = 1e-12
 """Least probability that is given to what happened: log loss is finite."""

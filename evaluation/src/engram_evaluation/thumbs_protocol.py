@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from uuid import UUID
 
+from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence, Verdict
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.feedback_rules import FeedbackRule, MovingAverage, RatedAnswer, Votes, reordered, scaled
 from engram_evaluation.finished_phases import Phase, Phases
@@ -22,7 +23,6 @@ from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.protocols import PARAPHRASES, SHARING, Run, measure
 from engram_evaluation.retrieval_metrics import SHOWN, QuestionResult, score
 from engram_evaluation.stream_protocol import arrivals
-from engram.services.learning.incoming_verdict import IncomingRating, NamedSentence, Verdict
 
 ARRIVALS = 300
 RATED_QUESTIONS = 100

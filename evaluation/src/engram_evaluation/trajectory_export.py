@@ -21,11 +21,11 @@ from engram.core.planning.rewards import (
     path_reward_by_gold,
     share_held,
 )
+from engram.providers.llm import Llm, agent_prompts, prompts, reasoning, session_prompts
+from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset, Gold, Question
 from engram_evaluation.retrieval_metrics import is_match
-from engram.providers.llm import Llm, agent_prompts, prompts, reasoning, session_prompts
-from engram.services.sessions.session_trajectories import SentenceLine, Trajectory, TrajectoryStep
 
 Shape = Literal["steps", "sft", "grpo"]
 AGENT = "agent"

@@ -6,11 +6,11 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from engram.context.errors import LlmNotConfiguredError
-from engram_evaluation.dataset import Gold, Question
-from engram_evaluation.retrieval_metrics import is_match
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram_evaluation.dataset import Gold, Question
+from engram_evaluation.retrieval_metrics import is_match
 
 Verdicts = Literal["full", "returned"]
 JudgeName = Literal["oracle", "llm"]

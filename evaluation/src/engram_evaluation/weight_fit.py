@@ -13,10 +13,10 @@ from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import FIRST_LOOK
 from engram.core.ranking.ranking_weights import Prior
 from engram.core.ranking.weight_fitting import JudgedQuestion, fit
-from engram_evaluation.dataset import Dataset
-from engram_evaluation.harness import Harness
 from engram.providers.ranking_prior import RankingPrior, RankingWeights, as_json, for_any_kind, no_preference
 from engram.services.retrieval.query import Query
+from engram_evaluation.dataset import Dataset
+from engram_evaluation.harness import Harness
 
 QUESTIONS = 600
 """Questions of a data set that weights are fitted to, at most."""

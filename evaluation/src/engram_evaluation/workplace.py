@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 
 from engram.core.knowledge.triples import Triple
 from engram.core.text.temporal import TimeExpression, time_constraint
+from engram.providers.language import Language, PassageText, extract_facts, normalise_entity
 from engram_evaluation.dataset_files import DatasetError, json_lines, text_of
 from engram_evaluation.extraction_protocol import same_object
-from engram.providers.language import Language, PassageText, extract_facts, normalise_entity
 
 FOLDER = Path(__file__).parent / "workplace"
 Half = Literal["develop", "kept back"]

@@ -20,9 +20,9 @@ def check_facts(
     """Count the facts that the rules read in news, minutes, handbooks and e-mails: precision and recall."""
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
+    from engram.runtime.models import Models
     from engram_evaluation.workplace import HALVES, check, load_sentences, summaries
     from engram_evaluation.workplace import as_json as all_of_it
-    from engram.runtime.models import Models
 
     named = half.replace("-", " ")
     if named not in (*HALVES, "both"):

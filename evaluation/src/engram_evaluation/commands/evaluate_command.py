@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram_evaluation.commands.dataset_names import load_dataset
-from engram.runtime.local_engine import engine
 from engram.cli.terminal import MEASURE, cli, err, figures, out, say, say_table, show
+from engram.runtime.local_engine import engine
+from engram_evaluation.commands.dataset_names import load_dataset
 
 if TYPE_CHECKING:
+    from engram.runtime.container import Application, Servers
     from engram_evaluation.dataset import Dataset
     from engram_evaluation.learning_variations import Variation
     from engram_evaluation.run_options import Options
-    from engram.runtime.container import Application, Servers
 
 WIDTH = 120  # of the table where there is no terminal to ask
 
@@ -219,8 +219,8 @@ def evaluate(
 def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path) -> None:
     """Measure the facts that the rules find, which takes no server: nothing is ingested."""
     from engram.config.settings import Settings
-    from engram_evaluation.extraction_protocol import measure
     from engram.runtime.models import Models
+    from engram_evaluation.extraction_protocol import measure
 
     models = Models(Settings())
     measured = measure(dataset, loaded, models.language, models.embedder, limit)
@@ -247,10 +247,10 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
 def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``agent``: an environment is played, which takes no server but the configured model's."""
     from engram.config.settings import Settings
-    from engram_evaluation.agent_protocol import playing
-    from engram_evaluation.run_progress import progress, steps
     from engram.providers.language import load_language
     from engram.runtime.models import Models
+    from engram_evaluation.agent_protocol import playing
+    from engram_evaluation.run_progress import progress, steps
 
     with closing(Models(Settings())) as models, progress(err()) as bars:
         report = playing(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engram_evaluation.commands.dataset_names import load_dataset
-from engram.runtime.local_engine import engine
 from engram.cli.terminal import MEASURE, cli, err, say, say_table
+from engram.runtime.local_engine import engine
+from engram_evaluation.commands.dataset_names import load_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,12 +45,12 @@ def fit(
     """
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
+    from engram.providers.ranking_prior import SHIPPED, for_any_kind, load_ranking, no_preference
     from engram_evaluation.dataset import cut
     from engram_evaluation.fact_links_measure import compare
     from engram_evaluation.harness import open_harness
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.weight_fit import fit_kinds
-    from engram.providers.ranking_prior import SHIPPED, for_any_kind, load_ranking, no_preference
 
     previous = None if ranking is None else load_ranking(ranking)
     loaded = [cut(load_dataset(folder), limit) for folder in datasets]

@@ -8,9 +8,9 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from engram_evaluation.commands.dataset_names import load_dataset
-from engram.runtime.local_engine import engine
 from engram.cli.terminal import MEASURE, cli, err, say, say_table
+from engram.runtime.local_engine import engine
+from engram_evaluation.commands.dataset_names import load_dataset
 
 
 @cli.command("fit-stop", rich_help_panel=MEASURE)
@@ -42,12 +42,12 @@ def fit_stop(
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
     from engram.core.planning.feedback_stop import FEATURES, Network
+    from engram.providers.stop_weights import COSINE, StopWeights, stop_as_json
     from engram_evaluation.harness import open_harness
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.stop_fit import Unit, by_session
     from engram_evaluation.stop_fit import fit_stop as fitted
     from engram_evaluation.taught_rounds import taught
-    from engram.providers.stop_weights import COSINE, StopWeights, stop_as_json
 
     if unit not in get_args(Unit):
         raise InvalidRequestError(f"--unit is one of {', '.join(get_args(Unit))}, not {unit!r}.")

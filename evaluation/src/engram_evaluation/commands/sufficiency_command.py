@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from engram_evaluation.commands.dataset_names import load_dataset
-from engram.runtime.local_engine import engine
 from engram.cli.terminal import MEASURE, cli, err, figures, say, say_table
+from engram.runtime.local_engine import engine
+from engram_evaluation.commands.dataset_names import load_dataset
 
 
 @cli.command(rich_help_panel=MEASURE)

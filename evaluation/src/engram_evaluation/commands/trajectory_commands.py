@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from engram_evaluation.commands.dataset_names import load_dataset
-from engram.runtime.local_engine import engine
 from engram.cli.terminal import MEASURE, cli, say
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.runtime.local_engine import engine
+from engram_evaluation.commands.dataset_names import load_dataset
 
 trajectories = typer.Typer(no_args_is_help=True, help="Sessions as data to train on.")
 cli.add_typer(trajectories, name="trajectories", rich_help_panel=MEASURE)
