@@ -1,4 +1,7 @@
-"""What holds of every table with rows of collections, whichever migration makes it; again, it changes nothing."""
+"""Rules that hold of every table with rows of collections, whichever migration makes it;
+
+they can be applied again.
+"""
 
 # The planner takes any collection for as large as its table, and so looks rows up by more than their collection.
 # By itself it would go by how many rows collections have on average, which says nothing of one.

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from engram.context.errors import LlmError
 from engram.core.knowledge.triples import Triple
 from engram.providers.language import SentenceAnalysis
-from engram.providers.llm import Llm, Maintenance, Relation, extract_facts_with
+from engram.providers.llm import FactCorrection, Llm, Relation, extract_facts_with
 from tests.support.openai_server import OpenAiServer, Reply
 
 SENTENCES = [
@@ -98,7 +98,7 @@ def test_the_rules_read_what_the_model_does_not(server: OpenAiServer, llm: Llm, 
 def test_nothing_is_asked_about_nothing(server: OpenAiServer, llm: Llm) -> None:
     assert llm.extract_entities("Ada Berg", []) == []
     assert llm.extract_relations(None, [(1, "Ada.")], ["Ada"]) == []
-    assert llm.maintain_facts([], " ") == Maintenance((), ())
+    assert llm.maintain_facts([], " ") == FactCorrection((), ())
     assert server.requests == []
 
 
@@ -110,7 +110,7 @@ def test_a_correction_removes_numbered_facts_and_adds(server: OpenAiServer, llm:
         [("Ada Berg", "lived in", "Oslo"), ("Ada Berg", "born in", "Lund")], "She was born in Malmö, not in Lund."
     )
 
-    assert changed == Maintenance((1,), (Relation("Ada Berg", "born in", "Malmö", None),))
+    assert changed == FactCorrection((1,), (Relation("Ada Berg", "born in", "Malmö", None),))
     assert "[2] Ada Berg | born in | Lund" in str(server.requests[0].json["messages"][1]["content"])
 
 
@@ -118,7 +118,7 @@ def test_a_correction_removes_no_fact_that_there_is_not(server: OpenAiServer, ll
     server.queue('{"remove": [3], "add": []}')
     server.queue('{"remove": [], "add": []}')
 
-    assert llm.maintain_facts([("Ada Berg", "born in", "Lund")], "It rained.") == Maintenance((), ())
+    assert llm.maintain_facts([("Ada Berg", "born in", "Lund")], "It rained.") == FactCorrection((), ())
     assert "3 is not the number of a fact" in str(server.requests[1].json["messages"][-1]["content"])
 
 

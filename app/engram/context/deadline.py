@@ -21,7 +21,7 @@ class WorkStoppedError(Exception):
 
 
 def begin(seconds: float) -> None:
-    """What is done in this context from now on, threads it is handed to included, has so long."""
+    """Give this context, and threads that it hands work to, so many seconds from now."""
     _ends.set(time.monotonic() + seconds)
 
 
@@ -41,7 +41,7 @@ def until(stopped: Callable[[], bool]) -> Iterator[None]:
 
 
 def end() -> float | None:
-    """When it is over (monotonic seconds); None if there is no deadline."""
+    """Return the end of the deadline in monotonic seconds; None if there is none."""
     return _ends.get()
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong, one class per failure; the class carries its HTTP status and problem type.
+"""Errors, one class per failure; the class carries its HTTP status and problem type.
 
 ``app/engram/api/problems.py`` turns these into RFC 9457 documents, the command line into one line and exit code 1.
 """
@@ -56,7 +56,7 @@ class ConflictError(EngramError):
 
 
 class NameTakenError(ConflictError):
-    """What is to be made has the name of something that is there: trying again changes nothing."""
+    """A new thing has the name of one that exists; trying again changes nothing."""
 
 
 class EmbeddingSpaceMismatchError(EngramError):
@@ -186,7 +186,7 @@ class UnfitModelError(LlmError):
 
 
 class BudgetSpentError(LlmError):
-    """What was wanted goes beyond a session's budget; ``extra["reason"]`` names it."""
+    """A request goes beyond a session's budget; ``extra["reason"]`` names the limit."""
 
     type = "budget-spent"
     title = "A budget is spent"

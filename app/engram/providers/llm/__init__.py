@@ -2,7 +2,7 @@
 
 from engram.providers.llm.fact_model import extract_facts_with, facts_by_model, pieces, triple_of
 from engram.providers.llm.fact_prompts import FACTS_VERSION
-from engram.providers.llm.fact_replies import Maintenance, Relation
+from engram.providers.llm.fact_replies import FactCorrection, Relation
 from engram.providers.llm.llm_client import Llm
 from engram.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS
 from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, Usage
@@ -11,10 +11,10 @@ __all__ = [
     "FACTS_VERSION",
     "MAX_EVIDENCE_CHARACTERS",
     "DraftAnswer",
+    "FactCorrection",
     "Grade",
     "Judgement",
     "Llm",
-    "Maintenance",
     "Relation",
     "Usage",
     "extract_facts_with",

@@ -30,7 +30,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Maintenance:
+class FactCorrection:
     """Changes of a correction: positions of contradicted facts, and facts to add."""
 
     remove: tuple[int, ...]
@@ -103,7 +103,7 @@ def read_relations(text: str, entities: Sequence[str], ids: Sequence[int]) -> li
     return list(facts)
 
 
-def read_maintenance(text: str, facts: Sequence[tuple[str, str, str]], correction: str) -> Maintenance:
+def read_maintenance(text: str, facts: Sequence[tuple[str, str, str]], correction: str) -> FactCorrection:
     """Parse the facts to remove, as positions from 0, and the facts to add.
 
     A fact is removed only if the correction names one of its ends. A fact is added only if the correction names one
@@ -131,7 +131,7 @@ def read_maintenance(text: str, facts: Sequence[tuple[str, str, str]], correctio
         for number in dict.fromkeys(reply.remove)
         if _names_one(facts[number - 1][0], facts[number - 1][2], correction_words)
     ]
-    return Maintenance(
+    return FactCorrection(
         tuple(removed),
         tuple(dict.fromkeys(fact for fact in added if fact.subject.casefold() != fact.object.casefold())),
     )

@@ -17,7 +17,7 @@ from engram.context import deadline
 from engram.context.errors import ConfigurationError, LlmError, LlmRefusalError
 from engram.core.passage_keys.expansion import WordedMethod
 from engram.providers.llm import fact_replies, prompts, replies, token_meter
-from engram.providers.llm.fact_replies import Maintenance, Relation
+from engram.providers.llm.fact_replies import FactCorrection, Relation
 from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, Reply, UnusableReplyError, Usage
 from engram.providers.llm.reply_json import texts_in, without_thoughts
 from engram.providers.llm.response_format import EndpointOptions
@@ -261,10 +261,10 @@ class Llm:
             fact_replies.RelationsReply,
         )
 
-    def maintain_facts(self, facts: Sequence[tuple[str, str, str]], correction: str) -> Maintenance:
+    def maintain_facts(self, facts: Sequence[tuple[str, str, str]], correction: str) -> FactCorrection:
         """Read the changes that a correction in words makes to facts."""
         if not correction.strip():
-            return Maintenance((), ())
+            return FactCorrection((), ())
         lines = [(place, " | ".join(fact)) for place, fact in enumerate(facts)]
         evidence = prompts.number_sentences(lines)
         return self.ask(

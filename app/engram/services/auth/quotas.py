@@ -152,7 +152,7 @@ class QuotaService:
         return quotas.passages - passages
 
     def used(self, principal: Principal) -> list[QuotaUsage]:
-        """What the principal's tenant may have, and what it has of it."""
+        """Return the quotas of the principal's tenant and their use."""
         with tenancy.unrestricted(), self._database.read() as reader:
             quotas = Quotas()
             if principal is not LOCAL:

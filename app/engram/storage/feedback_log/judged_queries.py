@@ -34,7 +34,7 @@ def answer_features_of(features: bytes | None) -> NDArray[np.float32] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedQuestion:
+class LoggedQuestion:
     """Text and time constraint of a judged question."""
 
     id: UUID
@@ -42,7 +42,7 @@ class JudgedQuestion:
     time_constraint: str | None
 
 
-def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], space: int) -> list[JudgedQuestion]:
+def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], space: int) -> list[LoggedQuestion]:
     """Return questions that these events judge and whose vectors are of another space."""
     rows = reader.rows(
         f"""
@@ -51,13 +51,13 @@ def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], s
         """,
         {"collection": collection_id, "ids": list(events), "space": space},
     )
-    return [JudgedQuestion(**row._asdict()) for row in rows]
+    return [LoggedQuestion(**row._asdict()) for row in rows]
 
 
 def put(
     writer: Writer,
     collection_id: int,
-    questions: Sequence[JudgedQuestion],
+    questions: Sequence[LoggedQuestion],
     vectors: Mapping[str, NDArray[np.float32]],
     space: int,
 ) -> None:
