@@ -201,7 +201,8 @@ class GoesAway(BaseHTTPRequestHandler):
             self._answer(503, {"title": "Temporarily unavailable", "detail": "starting"})
             return
         counts = {"received": 1, "created": 1, "updated": 0, "unchanged": 0, "rejected": 0, "waiting": 0}
-        self._answer(200, counts | {"status": "succeeded", "errors": [], "next_errors_after": None, "error": None})
+        end = {"status": "succeeded", "errors": [], "next_errors_after": None, "error": None, "result": None}
+        self._answer(200, counts | end)
 
     def _answer(self, code: int, document: dict[str, Any]) -> None:
         self.send_response(code)

@@ -158,7 +158,8 @@ def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> No
     assert told.count("is not installed, so built-in English rules find names and dates") == 1
     assert run.noted("worker")["ENGRAM_SPACY_MODEL"] == "rules"  # and is therefore told nothing more
     (migrated,) = run.notes("migrate")
-    assert migrated["DATABASE_URL"].startswith("postgresql+psycopg://engram@/engram?host=")
+    role = f"engram:{(run.data_dir / 'postgres' / 'password').read_text()}" if os.geteuid() == 0 else "engram"
+    assert migrated["DATABASE_URL"].startswith(f"postgresql+psycopg://{role}@/engram?host=")
     assert migrated["REDIS_URL"].startswith("unix:///")
 
     os.kill(int(run.noted("worker")["pid"]), signal.SIGKILL)

@@ -168,12 +168,13 @@ def standing_still(application: Application) -> int:
 
 
 def given(api: httpx.Client, collection: str, key: str, *, wait: bool = False) -> httpx.Response:
-    """A verdict on a question asked before."""
+    """A verdict on a question asked before; it is complete, and so teaches the weights of rankings too."""
     asked = api.post("/query", json={"collection": collection, "query": QUESTION}).json()
     body = {
         "collection": collection,
         "query_id": asked["query_id"],
         "supporting": [{"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}],
+        "complete": True,
         "wait": wait,
     }
     return api.post("/feedback", json=body, headers={"idempotency-key": key})

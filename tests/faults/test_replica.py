@@ -63,7 +63,7 @@ def make(
         app.models.embedder, app.models.language = heavy
         if app.database.replica is not None:
             app.database.replica.start()
-            eventually(lambda: app.database.replica.seen().lag_seconds is not None)
+            eventually(lambda: app.database.replica.last_position().lag_seconds is not None)
         made.append(app)
         return app
 

