@@ -136,9 +136,9 @@ def test_another_tenants_collection_is_verified_by_both_names(
     with application.database.write() as writer:
         tenants.make(writer, tenant)
         collections.open_for_writing(writer, collection, application.encoder.id, tenant)
-    shown = cli("verify", f"{tenant}/{collection}", **env)
+    shown = cli("verify", "-c", f"{tenant}/{collection}", **env)
     assert f"{tenant}/{collection}: follows from the log" in shown.stdout
-    assert "no collection" in cli.fails("verify", collection, **env)
+    assert "no collection" in cli.fails("verify", "-c", collection, **env)
 
 
 @pytest.mark.parametrize("command", [("verify",), ("maintain",), ("judge", "--once"), ("worker",), ("serve",)])
