@@ -176,6 +176,19 @@ def test_bad_requests_get_coheres_error(
     assert counts() == before
 
 
+@pytest.mark.parametrize(
+    ("document", "location"),
+    [("a\0b", ["text"]), ({"text": "a\0b"}, ["object", "text"]), ({}, ["object", "text"]), (7, ["object"])],
+)
+def test_a_refused_text_is_named_by_its_own_error_alone(
+    http: TestClient, curie: str, document: object, location: list[str]
+) -> None:
+    body = {"model": curie, "query": QUESTION, "documents": ["Warsaw", document]}
+    answer = http.post(RERANK[0], json=body)
+    assert answer.status_code == 422
+    assert [error["loc"] for error in answer.json()["errors"]] == [["body", "documents", "1", *location]]
+
+
 def test_coheres_clients_raise_their_own_errors(
     first: cohere.Client, second: cohere.ClientV2, counts: Counts
 ) -> None:

@@ -32,6 +32,7 @@ def test_an_answer_and_its_episode_name_their_strategy(http: TestClient, curie: 
     assert episode.pop("created_at")
     assert episode.pop("expansions") == []
     assert episode.pop("filter") is None
+    assert episode.pop("conditions") is None
     assert episode == answer
 
 
@@ -82,6 +83,12 @@ def test_a_collection_that_is_not_there_is_not_found(http: TestClient, strategy:
 
 
 def test_the_longest_expansions_are_taken(http: TestClient, curie: str) -> None:
-    units = [{"method": "m" * 100, "text": f"{number} " + "capital of Poland " * 60} for number in range(20)]
+    units = [{"method": "m" * 100, "text": f"{number} " + "capital of Poland " * 33} for number in range(20)]
+    units[-1]["text"] += "capital of Poland " * 16  # 2,048 tokens together
+    longer = [*units[:-1], {"method": "m", "text": units[-1]["text"] + "Warsaw"}]
     for strategy in ("dense", "lexical"):
         assert ask(http, curie, arm={"strategy": strategy}, expansions=units)["passages"]
+        body = {"collection": curie, "query": QUESTION, "arm": {"strategy": strategy}, "expansions": longer}
+        response = http.post("/query", json=body)
+        assert response.status_code == 422
+        assert (response.json()["limit"], response.json()["tokens"]) == (2048, 2049)

@@ -134,7 +134,7 @@ def test_no_statement_has_a_function_where_citus_refuses_one(refused: re.Pattern
     wrong = (
         "UPDATE job SET at = CASE status WHEN 'queued' THEN now() END",
         "INSERT INTO job VALUES (1) ON CONFLICT (id) DO UPDATE SET at = now()",
-        "INSERT INTO spent SELECT 1 WHERE %(quota)s > 1 ON CONFLICT (day) DO NOTHING",
+        "INSERT INTO quota_usage SELECT 1 WHERE %(quota)s > 1 ON CONFLICT (day) DO NOTHING",
     )
     assert any(refused.search(one) for one in wrong)
 

@@ -1,6 +1,6 @@
 """Commands that take verdicts back, and that prove what is learned to follow from those that count."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -77,12 +77,18 @@ def verify(
     collection, nothing is proved, and the exit code is 1 as well.
     """
     from engram.runtime.container import application
+    from engram.services.auth.scope import LOCAL
 
     with application(settings()) as services:
         where = services.database.address
         reports = []
         every = services.verify.every(differences)
-        named = (services.verify.verify_named(name, differences) for name in collections or ())
+        named = (
+            services.verify.verify(
+                services.access.scope(own_name, replace(LOCAL, tenant=tenant or LOCAL.tenant)), differences
+            )
+            for tenant, _, own_name in (name.rpartition("/") for name in collections or ())
+        )
         for report in named if collections else every:
             reports.append(report)
             if not as_json:

@@ -338,7 +338,7 @@ def test_vector_indexes_are_not_written_into_one_by_one(both: Application, taugh
 def test_a_process_without_the_encoder_refuses_it_and_leaves_jobs_to_others(
     both: Application, alone: Application, taught: str
 ) -> None:
-    with pytest.raises(InvalidRequestError, match=r"runs all-MiniLM-L6-v2 \(\w{12}\); name one .*EMBEDDING_ALSO"):
+    with pytest.raises(InvalidRequestError, match=r"runs all-MiniLM-L6-v2 \(\w{12}\); name one .*SECONDARY"):
         alone.reembed.request(alone.access.scope(taught))
     scope = both.access.scope(taught)
     job = both.reembed.request(scope)

@@ -11,6 +11,7 @@ from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_support
 from engram.runtime.container import Application
+from engram.services.retrieval.hop_loop import question_memory_priors
 from engram.storage.corpus import collections
 from engram.storage.explanations import influence_rows
 from engram.storage.learning import question_supports
@@ -58,7 +59,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
     ("support", "perplexity"),
     [(0.25, 0.5), (0.25, 0.5000001), (0.2499999, 0.5), (0.0, 1.0), (0.0, 0.001), (1.0, 0.001), (0.3, 0.9)],
 )
-def test_recall_hears_what_is_supported_rather_than_rejected(
+def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficiency(
     application: Application, taught: str, support: float, perplexity: float
 ) -> None:
     asked = focus(application, taught, use_memory=True, learned_only=True)
@@ -67,10 +68,22 @@ def test_recall_hears_what_is_supported_rather_than_rejected(
             "UPDATE question_support SET support = %(s)s, perplexity = %(p)s WHERE collection_id = %(c)s",
             {"s": support, "p": perplexity, "c": asked.collection.id},
         )
-    with application.database.read() as reader:
-        heard = question_supports.recall(reader, asked, [], 0.0, 100)
     stored = state.rows(application, taught, "question_support")
-    assert len(heard) == (len(stored) if net_support(support, perplexity) > 0 else 0)
+    supported = net_support(support, perplexity) > 0
+    with application.database.read() as reader:
+        read = question_supports.recall(reader, asked, [], 0.0, 100)
+    priors, vouched = question_memory_priors(read, 0.0)
+    assert bool(priors) == supported
+    assert supported or vouched == 0
+    assert len(read) == (len(stored) if supported else len([row for row in stored if row["answered"] > 0])) > 0
+
+    with application.database.write() as writer:
+        writer.execute(
+            "UPDATE question_support SET answered = 0 WHERE collection_id = %(c)s", {"c": asked.collection.id}
+        )
+    with application.database.read() as reader:
+        read = question_supports.recall(reader, asked, [], 0.0, 100)
+    assert len(read) == (len(stored) if supported else 0)
 
 
 def test_the_strongest_movers_are_those_that_moved_a_memory_furthest(application: Application, taught: str) -> None:

@@ -1,8 +1,8 @@
 """Reranking on the wire, in the shape of Cohere and Jina."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, Tag
 
 from engram.api.schemas import CollectionName, Question, Storable, Whole
 from engram.services.auth.scope import Scope
@@ -21,6 +21,16 @@ class TextDocument(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     text: DocumentText
+
+
+def _document_form(document: Any) -> str:
+    return "text" if isinstance(document, str) else "object"
+
+
+# The form is chosen first, so that a refused text is named by its own error alone.
+RerankDocument = Annotated[
+    Annotated[DocumentText, Tag("text")] | Annotated[TextDocument, Tag("object")], Discriminator(_document_form)
+]
 
 
 class RerankIn(BaseModel):
@@ -42,7 +52,7 @@ class RerankIn(BaseModel):
 
     model: CollectionName = Field(description="The collection by whose memory texts are ranked.")
     query: Question
-    documents: list[DocumentText | TextDocument] = Field(min_length=1, max_length=MAX_DOCUMENTS)
+    documents: list[RerankDocument] = Field(min_length=1, max_length=MAX_DOCUMENTS)
     top_n: Annotated[StrictInt, Field(ge=1), Whole] | None = Field(
         default=None, description="Texts wanted; null: all."
     )

@@ -61,41 +61,28 @@ class VerifyService:
         after = ("", 0)
         while page := self._page(after):
             for collection in page:
-                own = collection.tenant == LOCAL_TENANT
                 try:
-                    name = collection.name if own else f"{collection.tenant}/{collection.name}"
-                    yield self._verify(collection.id, name, most)
+                    yield self._verify(collection, most)
                 except NotFoundError:
                     continue
             after = (page[-1].name, page[-1].id)
 
     def verify(self, scope: Scope, most: int = 100) -> VerificationReport:
-        """Verify a collection as it is now, keeping ``most`` differences.
+        """Verify a collection as it is now, keeping ``most`` differences; it is called as ``every`` calls it.
 
         Raises:
             NotFoundError: it was deleted meanwhile.
         """
-        return self._verify(scope.collection.id, scope.collection.name, most)
-
-    def verify_named(self, name: str, most: int = 100) -> VerificationReport:
-        """Verify a collection by its name, as ``acme/docs`` if it is another tenant's.
-
-        Raises:
-            NotFoundError: there is no such collection.
-        """
-        tenant, _, own_name = name.rpartition("/")
-        with self._database.read() as reader:
-            collection = collections.find(reader, own_name, tenant or LOCAL_TENANT)
-        return self._verify(collection.id, name, most)
+        return self._verify(scope.collection, most)
 
     def _page(self, after: tuple[str, int]) -> list[collections.Collection]:
         with self._database.read() as reader:
             return collections.of_all_tenants(reader, after, COLLECTIONS)
 
-    def _verify(self, collection_id: int, name: str, most: int) -> VerificationReport:
+    def _verify(self, collection: collections.Collection, most: int) -> VerificationReport:
         findings = Findings(most)
         with self._database.snapshot() as reader:
-            target = collections.by_id(reader, collection_id).id
+            target = collections.by_id(reader, collection.id).id
             _events(reader, target, findings)
             _memories(reader, target, findings)
             contested = _questions(reader, target, findings)
@@ -107,7 +94,8 @@ class VerifyService:
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
                 for event, status in stored_outcomes.left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
-        return findings.report(name)
+        own = collection.tenant == LOCAL_TENANT
+        return findings.report(collection.name if own else f"{collection.tenant}/{collection.name}")
 
     def _keys(self, reader: Reader, target: int, findings: Findings) -> None:
         try:
