@@ -72,7 +72,10 @@ class CompoundFilter(BaseModel):
         return 1 + max((one.depth() for one in self.filters if isinstance(one, CompoundFilter)), default=0)
 
 
-SearchFilter = Union[ComparisonFilter, CompoundFilter]  # noqa: UP007 - names a class that it is a part of
+SearchFilter = Annotated[
+    Union[ComparisonFilter, CompoundFilter],  # noqa: UP007 - names a class that it is a part of
+    Field(discriminator="type"),
+]
 
 
 class RankingOptionsIn(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Union
 
 
 class AccessKeyIn(TypedDict):
@@ -166,15 +166,6 @@ class ComparisonFilter(TypedDict):
     key: str
     type: Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
     value: str | bool | int | float | list[str | bool | int | float]
-
-
-class CompoundFilter(TypedDict):
-    """
-    Several filters: all have to hold, or any.
-    """
-
-    filters: list[ComparisonFilter | CompoundFilter]
-    type: Literal["and", "or"]
 
 
 NameItem: TypeAlias = str
@@ -857,20 +848,6 @@ class RotateIn(TypedDict):
 QueryItem: TypeAlias = str
 
 
-class SearchIn(TypedDict):
-    """
-    A search in a collection. Fields that Engram has no use for are ignored, `rewrite_query` among them.
-    """
-
-    filters: NotRequired[ComparisonFilter | CompoundFilter | None]
-    max_num_results: NotRequired[int]
-    query: str | list[QueryItem]
-    """
-    Several are asked as one question.
-    """
-    ranking_options: NotRequired[RankingOptionsIn | None]
-
-
 class SentenceById(TypedDict):
     """
     A sentence by its id, as answers give it.
@@ -1277,3 +1254,29 @@ class ChatIn(TypedDict):
     """
     As of a query. Absent: the header `X-OpenWebUI-Message-Id`, else the trace id of `traceparent`.
     """
+
+
+Filters: TypeAlias = Union[ComparisonFilter, "CompoundFilter"]
+
+
+class CompoundFilter(TypedDict):
+    """
+    Several filters: all have to hold, or any.
+    """
+
+    filters: list[Filters]
+    type: Literal["and", "or"]
+
+
+class SearchIn(TypedDict):
+    """
+    A search in a collection. Fields that Engram has no use for are ignored, `rewrite_query` among them.
+    """
+
+    filters: NotRequired[ComparisonFilter | CompoundFilter | None]
+    max_num_results: NotRequired[int]
+    query: str | list[QueryItem]
+    """
+    Several are asked as one question.
+    """
+    ranking_options: NotRequired[RankingOptionsIn | None]
