@@ -2696,10 +2696,10 @@ export interface components {
             /** Key */
             key: string;
             /**
-             * Type
+             * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
-            type: "eq" | "ne" | "gt" | "gte" | "lt" | "lte" | "in" | "nin";
+            type: "eq" | "gt" | "gte" | "in" | "lt" | "lte" | "ne" | "nin";
             /** Value */
             value: string | boolean | number | (string | boolean | number)[];
         };
@@ -2711,7 +2711,7 @@ export interface components {
             /** Filters */
             filters: (components["schemas"]["ComparisonFilter"] | components["schemas"]["CompoundFilter"])[];
             /**
-             * Type
+             * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             type: "and" | "or";
@@ -6994,7 +6994,7 @@ export interface components {
          */
         SearchIn: {
             /** Filters */
-            filters?: components["schemas"]["ComparisonFilter"] | components["schemas"]["CompoundFilter"] | null;
+            filters?: (components["schemas"]["ComparisonFilter"] | components["schemas"]["CompoundFilter"]) | null;
             /**
              * Max Num Results
              * @default 10
