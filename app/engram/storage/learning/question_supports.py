@@ -72,7 +72,7 @@ def recalling(focus: Focus, active: str) -> str:
                known.id IN (SELECT id FROM sharing) AS shares_entity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete, known.answered, known.sufficiency
         FROM known {lookup("sentence s", "s.id = known.sentence_id")}
-        {lookup("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
+        {lookup("passage p", f"p.id = s.passage_id AND {focus.passage_condition}") if focus.is_narrowed else ""}
         ORDER BY known.similarity DESC, known.id, s.id
     """
 
