@@ -11,6 +11,7 @@ import structlog
 from engram import __version__
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
+from engram.core.filter.steps import LearningRule, apply_statements
 from engram.providers.embedded import EmbeddedPostgres
 from engram.providers.embedder import Embedder
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
@@ -60,6 +61,7 @@ from engram.services.learning.llm_judge import JudgeService
 from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.doctor_checks import DoctorService
 from engram.services.maintenance.health_checks import HealthService
@@ -67,6 +69,7 @@ from engram.services.maintenance.reembedding import ReembedService
 from engram.services.maintenance.service_gauges import StateService
 from engram.services.maintenance.tenant_closing import ClosingService
 from engram.services.passage_keys.attribution import Attribution, KeyLearning
+from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.services.passage_keys.key_evolution import EvolveService
 from engram.services.passage_keys.key_view import KeyViewService
 from engram.services.passage_keys.rekey import RekeyService
@@ -441,12 +444,23 @@ class Application:
         return InstructService(self.facts, self.fact_search, self.llm)
 
     @cached_property
+    def learning_rule(self) -> LearningRule:
+        """Rule by which verdicts move memories and supports."""
+        return apply_statements
+
+    @cached_property
+    def weight_teaching(self) -> WeightTeaching:
+        """Teaching of the ranking weights."""
+        return WeightTeaching(lambda kind: self.priors.of_kind(kind).priors)
+
+    @cached_property
     def learn(self) -> LearnService:
         """Application of verdicts."""
         return LearnService(
             self.database,
             self.noise,
-            self.priors,
+            self.learning_rule,
+            self.weight_teaching,
             self.attribution,
             self.evolve,
             max_attempts=self.settings.feedback_max_attempts,
@@ -494,9 +508,15 @@ class Application:
         )
 
     @cached_property
+    def expansion_validation(self) -> ExpansionValidation:
+        """Validation of the expansions that verdicts bring."""
+        settings = self.settings
+        return ExpansionValidation(settings.passage_key_gate_top_k, settings.passage_key_generation_threshold)
+
+    @cached_property
     def attribution(self) -> Attribution:
         """Credit of expansion units by verdicts."""
-        return Attribution(self.database, self.encoder, self.limits, self.key_learning)
+        return Attribution(self.database, self.encoder, self.limits, self.key_learning, self.expansion_validation)
 
     @cached_property
     def evolve(self) -> EvolveService:
@@ -526,7 +546,7 @@ class Application:
     @cached_property
     def past(self) -> PastService:
         """Reconstruction of past states."""
-        restore = Restore(self.learn, self.attribution)
+        restore = Restore(self.weight_teaching, self.attribution)
         return PastService(self.database, self.attribution, self.evolve, restore)
 
     @cached_property

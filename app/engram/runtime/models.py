@@ -237,8 +237,6 @@ class Models:
             raise ConfigurationError(f"ENGRAM_PASSAGE_KEY_UNITS, ENGRAM_PASSAGE_KEY_CAPACITY: {error}") from error
         return KeyLearning(
             rules,
-            gate_top_k=settings.passage_key_gate_top_k,
-            generation_threshold=settings.passage_key_generation_threshold,
             batch_events=settings.passage_key_batch_events,
             patience=settings.passage_key_patience,
             margin=settings.passage_key_margin,

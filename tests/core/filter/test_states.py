@@ -22,7 +22,7 @@ from engram.core.filter.states import (
     Vector,
     question_hash,
 )
-from engram.core.filter.steps import EventStatement, MovedStates, steps
+from engram.core.filter.steps import EventStatement, MovedStates, apply_statements
 from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, learned, logs, unit
 from tests.support.row_engine import RowEngine, applied
 
@@ -40,7 +40,7 @@ def told(
 ) -> MovedStates:
     """What ``EVENT`` moves where no support is known."""
     saying = EventStatement(EVENT, targets, directions, **({"noise": NOISE} | more))
-    return steps([saying], MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([]))
+    return apply_statements([saying], MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([]))
 
 
 def assert_same(batch: MovedStates, engine: RowEngine) -> None:
@@ -130,7 +130,7 @@ class TestProperties:
     def test_states_and_gains_stay_in_their_ranges(self, log: list[Verdict]) -> None:
         found = learned(log)
         least = min(one.event.process_noise for one in log)
-        moved = [*found.touched().values(), *found.supports.values()]
+        moved: list[SentenceMemory | Support] = [*found.touched().values(), *found.supports.values()]
         for state in moved:
             assert least <= state.perplexity <= 1
         for memory in found.memories.values():
@@ -221,7 +221,7 @@ class TestProperties:
             SupportRows.from_rows([*before.supports.values()]),
         )
         given = bits((memories, supports))
-        steps([last.saying()], memories, supports)
+        apply_statements([last.saying()], memories, supports)
         assert bits((memories, supports)) == given
         assert bits((before.memories, before.supports)) == kept
 
@@ -233,7 +233,7 @@ class TestTogether:
     @given(logs(most=20))
     def test_a_batch(self, log: list[Verdict]) -> None:
         bases = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in BASES.items()])
-        assert_same(steps([one.saying() for one in log], bases, SupportRows.from_rows([])), learned(log))
+        assert_same(apply_statements([one.saying() for one in log], bases, SupportRows.from_rows([])), learned(log))
 
     @pytest.mark.parametrize("dimension", [1, 7, 384, 1_024])
     def test_vectors_of_any_length(self, dimension: int) -> None:
@@ -248,7 +248,7 @@ class TestTogether:
             for number in range(1, 6)
         ]
         memories = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in bases.items()])
-        assert_same(steps(log, memories, SupportRows.from_rows([])), applied(log, bases))
+        assert_same(apply_statements(log, memories, SupportRows.from_rows([])), applied(log, bases))
 
     @some
     @given(logs(most=12), st.integers(0, 12))
@@ -257,7 +257,7 @@ class TestTogether:
         memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
         supports: dict[tuple[int, int], Support] = {}
         for part in (log[:first], log[first:]):
-            moved = steps(
+            moved = apply_statements(
                 [one.saying() for one in part],
                 MemoryRows.from_rows([*memories.values()]),
                 SupportRows.from_rows([*supports.values()]),

@@ -144,7 +144,8 @@ class TestOverlappingEvents:
         other = LearnService(
             application.database,
             application.noise,
-            application.priors,
+            application.learning_rule,
+            application.weight_teaching,
             application.attribution,
             application.evolve,
             max_attempts=5,

@@ -11,7 +11,7 @@ states beside it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +53,19 @@ class Observations:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    def selected(self, rows: Ids) -> "Observations":
+        """The observations at these places."""
+        return replace(
+            self,
+            event_places=self.event_places[rows],
+            states=self.states[rows],
+            sentence_ids=self.sentence_ids[rows],
+            channels=self.channels[rows],
+            targets=self.targets[rows],
+            noise=self.noise[rows],
+            opposed=self.opposed[rows],
+        )
 
     @property
     def moved_states(self) -> Ids:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ _SUPPORT_ARRAYS = (
     "answered",
     "sufficiency",
 )
+_SUPPORT_LISTS = ("days", "kept", "said")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +128,11 @@ class SupportRows:
     def merged(self, other: "SupportRows") -> "SupportRows":
         """Rows of both, by question and sentence."""
         arrays = {name: np.append(getattr(self, name), getattr(other, name)) for name in _SUPPORT_ARRAYS}
-        lists = {name: [*getattr(self, name), *getattr(other, name)] for name in ("days", "kept", "said")}
+        lists = {name: [*getattr(self, name), *getattr(other, name)] for name in _SUPPORT_LISTS}
         order = np.lexsort((arrays["sentence_ids"], arrays["question_ids"]))
-        if np.any(np.diff(order) != 1):
-            arrays = {name: values[order] for name, values in arrays.items()}
-            lists = {name: [values[place] for place in order.tolist()] for name, values in lists.items()}
-        return SupportRows(**arrays, **lists)
+        columns: dict[str, Any] = {name: values[order] for name, values in arrays.items()}
+        columns |= {name: [values[place] for place in order.tolist()] for name, values in lists.items()}
+        return SupportRows(**columns)
 
     def __len__(self) -> int:
         return len(self.sentence_ids)

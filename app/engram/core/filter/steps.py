@@ -47,6 +47,7 @@ class BatchObservations:
         supports: the given supports, by question and sentence, and those that begin.
         recalled: observations of ``supports``.
         said: statements on each support after the batch.
+        contested: events that contradict what other judges said of a sentence.
     """
 
     remembered: Observations
@@ -54,6 +55,7 @@ class BatchObservations:
     supports: SupportRows
     recalled: Observations
     said: Sequence[Said]
+    contested: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class MovedStates:
         memories: the states after the last event that moved them, in the order given.
         supports: the same, by question and sentence.
         audit: a row for each state and event.
-        contested: events that go against what other judges said of a sentence.
+        contested: events that contradict what other judges said of a sentence.
     """
 
     memories: MemoryRows
@@ -73,11 +75,13 @@ class MovedStates:
     contested: frozenset[int]
 
 
-Steps = Callable[[Sequence[EventStatement], MemoryRows, SupportRows], MovedStates]
-"""A way to apply events: ``steps``, or another rule of learning to compare it with."""
+LearningRule = Callable[[Sequence[EventStatement], MemoryRows, SupportRows], MovedStates]
+"""Rule by which events move states: ``apply_statements``, or another one to compare it with."""
 
 
-def steps(statements: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows) -> MovedStates:
+def apply_statements(
+    statements: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows
+) -> MovedStates:
     """Apply events in the given order to all states that they name.
 
     A rejection counts also where nothing ever supported the sentence: it recalls nothing, but the surer the state,
@@ -103,13 +107,11 @@ def move(observed: BatchObservations, memories: MemoryRows) -> MovedStates:
     """
     remembered, told = move_memories(memories, observed.remembered, observed.directions)
     recalled, heard = move_supports(observed.supports, observed.recalled, observed.said)
-    events = np.array([event.id for event in observed.recalled.events], dtype=np.int64)
-    contested = events[observed.recalled.event_places[observed.recalled.opposed]]
-    return MovedStates(remembered, recalled, AuditRows.joined([told, heard]), frozenset(contested.tolist()))
+    return MovedStates(remembered, recalled, AuditRows.joined([told, heard]), observed.contested)
 
 
 def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows) -> BatchObservations:
-    """Make the observations of events, in the given order: see ``steps``.
+    """Make the observations of events, in the given order: see ``apply_statements``.
 
     Raises:
         ValueError: an examination probability is out of its range.
@@ -149,7 +151,10 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
         noise=noise / examined,
         opposed=hear(said, states, judges, targets),
     )
-    return BatchObservations(*_of_memories(statements, recalled, places), supports, recalled, said)
+    contested = {events[at].id for at in at_event[recalled.opposed].tolist()}
+    return BatchObservations(
+        *_of_memories(statements, recalled, places), supports, recalled, said, frozenset(contested)
+    )
 
 
 def _of_memories(
@@ -177,16 +182,8 @@ def _of_memories(
         channels.append(np.full(len(moving), AUDITED.index(channel)))
         rows.append(row[moving])
     moved = np.concatenate(rows_judged)
-    return replace(
-        judged,
-        event_places=judged.event_places[moved],
-        states=np.concatenate(states),
-        sentence_ids=judged.sentence_ids[moved],
-        channels=np.concatenate(channels),
-        targets=judged.targets[moved],
-        noise=judged.noise[moved],
-        opposed=judged.opposed[moved],
-    ), Directions(directions, np.concatenate(rows))
+    observed = replace(judged.selected(moved), states=np.concatenate(states), channels=np.concatenate(channels))
+    return observed, Directions(directions, np.concatenate(rows))
 
 
 def _places(supports: SupportRows) -> dict[tuple[int, int], int]:
