@@ -15,6 +15,7 @@ import structlog
 
 from engram.cli import OBJECTS
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.runtime.container import Application, Servers, servers
 from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
 from engram.services.retrieval.query import Query
@@ -70,7 +71,8 @@ def application() -> Iterator[tuple[Application, Servers]]:
         app = Application(settings, addresses, consumer=f"benchmark-{uuid.uuid4()}")
         try:
             app.warm_up()
-            yield app, addresses
+            with tenancy.unrestricted():
+                yield app, addresses
         finally:
             app.close()
 

@@ -10,6 +10,7 @@ import structlog
 
 from engram import __version__
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 from engram.core.filter.steps import LearningRule, apply_statements
 from engram.providers.embedded import EmbeddedPostgres
@@ -689,7 +690,7 @@ class Application:
 
     def _warn_of_other_encoders(self) -> None:
         """Log the collections that this process cannot serve because another encoder made their vectors."""
-        with self.database.read() as reader:
+        with tenancy.unrestricted(), self.database.read() as reader:
             differing = collections.of_other_encoders(reader, self.encoder.fingerprints, LOGGED_COLLECTIONS + 1)
         if differing:
             log.warning(
@@ -720,7 +721,7 @@ class Application:
                 be stored.
             UnavailableError: Postgres is out of reach.
         """
-        with self.database.read() as reader:
+        with tenancy.unrestricted(), self.database.read() as reader:
             standing(reader)  # one that was never migrated is refused
         self.encoder.identify()
         for embedder in (self.embedder, self.embedder_also, *self.models.named_embedders):
