@@ -53,10 +53,11 @@ def run_protocol(
         dataset: Dataset = sample_dataset,
         *,
         weights: Path | None = None,
+        llm: Llm | None = None,
         drawn: bool = False,
         **options: Any,
     ) -> RunReport:
-        services = application if weights is None else started_from(weights)
+        services = application if weights is llm is None else changed(weights, llm)
         console = Console(file=io.StringIO())
 
         def vary(variation: Variation) -> Application:
@@ -69,10 +70,13 @@ def run_protocol(
 
     with ExitStack() as stack:
 
-        def started_from(weights: Path) -> Application:
-            settings = application.settings.model_copy(update={"ranking_prior": weights})
+        def changed(weights: Path | None, llm: Llm | None) -> Application:
+            """Make an application that starts from other weights, or asks a language model."""
+            update = {} if weights is None else {"ranking_prior": weights}
+            settings = application.settings.model_copy(update=update)
             other = stack.enter_context(closing(Application(settings, addresses)))
             other.models.embedder, other.models.language = application.embedder, application.language
+            other.models.llm = llm
             return other
 
         yield run
