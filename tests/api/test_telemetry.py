@@ -26,6 +26,7 @@ from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.telemetry import metrics, stages, tracing
 from engram.telemetry.metrics_endpoint import Exposed
+from tests.api.conftest import Variant
 from tests.support.forks import ROOT
 from tests.support.state import given_episode, judge, sentences
 

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from engram import sample
+from engram.providers.llm import Llm
 from engram.runtime.container import Application, Servers
 from engram_evaluation.commands.evaluate_command import varied
 from engram_evaluation.dataset import Dataset, load
@@ -57,7 +58,7 @@ def run_protocol(
         drawn: bool = False,
         **options: Any,
     ) -> RunReport:
-        services = application if weights is llm is None else changed(weights, llm)
+        services = application if weights is None and llm is None else changed(weights, llm)
         console = Console(file=io.StringIO())
 
         def vary(variation: Variation) -> Application:
@@ -72,7 +73,7 @@ def run_protocol(
 
         def changed(weights: Path | None, llm: Llm | None) -> Application:
             """Make an application that starts from other weights, or asks a language model."""
-            update = {} if weights is None else {"ranking_prior": weights}
+            update: dict[str, Any] = {} if weights is None else {"ranking_prior": weights}
             settings = application.settings.model_copy(update=update)
             other = stack.enter_context(closing(Application(settings, addresses)))
             other.models.embedder, other.models.language = application.embedder, application.language

@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,10 +13,8 @@ from rich.console import Console
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.providers.llm import Llm
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.retrieval.query_expansion import ExpandService
 from engram_evaluation import adapt_table, expand_table
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.expand_protocol import check

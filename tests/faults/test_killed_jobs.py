@@ -13,7 +13,7 @@ from engram.core.planning.session import Budget
 from engram.providers.llm import Llm
 from engram.runtime.container import Application
 from engram.services.facts.agent_memory import AgentMemory
-from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_service import NewSession, SessionService
 from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
