@@ -70,7 +70,7 @@ def application() -> Iterator[tuple[Application, Servers]]:
             migrate(addresses.database_url)
         app = Application(settings, addresses, consumer=f"benchmark-{uuid.uuid4()}")
         try:
-            app.warm_up()
+            app.startup.warm_up()
             with tenancy.unrestricted():
                 yield app, addresses
         finally:

@@ -173,7 +173,7 @@ def test_ungated_keys_take_in_what_nothing_validated(
     application: Application, run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Without a rule for retrieval only a verdict's word validates, and these verdicts say nothing.
-    monkeypatch.setattr(application, "expansion_validation", ExpansionValidation(0, 0.5))
+    monkeypatch.setattr(application.models, "expansion_validation", ExpansionValidation(0, 0.5))
     report = run_protocol(
         "adapt", few, fractions=(1.0,), retrievers=("lexical",), ways=("supported", "ungated"), limit=3
     )

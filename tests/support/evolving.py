@@ -100,14 +100,14 @@ def services(
         application.encoder,
         application.limits,
         learning,
-        validation or application.expansion_validation,
+        validation or application.models.expansion_validation,
     )
     evolve = EvolveService(application.database, learning.rules)
     learn = LearnService(
         application.database,
         application.noise,
-        application.learning_rule,
-        application.weight_teaching,
+        application.models.learning_rule,
+        application.models.weight_teaching,
         attribution,
         evolve,
         max_attempts=5,

@@ -26,5 +26,5 @@ def engine(settings: "Settings") -> Iterator[tuple["Application", "Servers"]]:
         if settings.database_url is None:
             migrate(addresses.database_url)
         with closing(Application(settings, addresses)) as services, tenancy.unrestricted():
-            services.check_encoders()
+            services.startup.check_encoders()
             yield services, addresses

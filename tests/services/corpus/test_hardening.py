@@ -161,8 +161,8 @@ def hasty(application: Application, addresses: Servers) -> Iterator[LearnService
     yield LearnService(
         database,
         application.noise,
-        application.learning_rule,
-        application.weight_teaching,
+        application.models.learning_rule,
+        application.models.weight_teaching,
         application.attribution,
         application.evolve,
         max_attempts=2,

@@ -144,8 +144,8 @@ class TestOverlappingEvents:
         other = LearnService(
             application.database,
             application.noise,
-            application.learning_rule,
-            application.weight_teaching,
+            application.models.learning_rule,
+            application.models.weight_teaching,
             application.attribution,
             application.evolve,
             max_attempts=5,

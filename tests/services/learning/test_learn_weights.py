@@ -371,7 +371,7 @@ class TestWhoLearns:
         service = LearnService(
             application.database,
             application.noise,
-            application.learning_rule,
+            application.models.learning_rule,
             WeightTeaching(lambda kind: other.of_kind(kind).priors),
             application.attribution,
             application.evolve,

@@ -277,8 +277,10 @@ def varied(services: "Application", addresses: "Servers", variation: "Variation"
         other.models.noise = replace(services.noise, share=1.0, contested=1.0, comparisons=None)
     channels = variation.frozen.intersection(AUDITED)
     if variation.fixed_gain is not None or channels:
-        other.learning_rule = PartialRule(channels, variation.fixed_gain)
+        other.models.learning_rule = PartialRule(channels, variation.fixed_gain)
     if "weights" in variation.frozen:
-        other.weight_teaching = WeightTeaching(lambda kind: {})
-    other.expansion_validation = WithoutValidation() if variation.ungated_keys else services.expansion_validation
+        other.models.weight_teaching = WeightTeaching(lambda kind: {})
+    other.models.expansion_validation = (
+        WithoutValidation() if variation.ungated_keys else services.models.expansion_validation
+    )
     return other
