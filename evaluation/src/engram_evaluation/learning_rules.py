@@ -37,15 +37,15 @@ class PartialRule:
         contested: set[int] = set()
         for statement in statements:
             before = MemoryRows.from_rows([*held_memories.values()])
-            moved = move(self._observed(statement, before, [*held_supports.values()]), before)
-            for memory in moved.memories:
+            effect = move(self._observed(statement, before, [*held_supports.values()]), before)
+            for memory in effect.memories:
                 held_memories[memory.sentence_id, memory.channel] = memory
                 moved_memories.add((memory.sentence_id, memory.channel))
-            for support in moved.supports:
+            for support in effect.supports:
                 held_supports[support.question_id, support.sentence_id] = support
                 moved_supports.add((support.question_id, support.sentence_id))
-            audits.append(moved.audit)
-            contested |= moved.contested
+            audits.append(effect.audit)
+            contested |= effect.contested
         return MovedStates(
             MemoryRows.from_rows([row for key, row in held_memories.items() if key in moved_memories]),
             SupportRows.from_rows([held_supports[key] for key in sorted(moved_supports)]),
@@ -60,8 +60,8 @@ class PartialRule:
         directions = {
             channel: vector for channel, vector in statement.directions.items() if channel not in self.frozen
         }
-        heard = replace(statement, directions=directions)
-        observed = observe([heard], memories, SupportRows.from_rows(supports))
+        partial_statement = replace(statement, directions=directions)
+        observed = observe([partial_statement], memories, SupportRows.from_rows(supports))
         if self.fixed_gain is not None:
             ratio, examined = (1.0 - self.fixed_gain) / self.fixed_gain, statement.examined
             remembered = _in_proportion(observed.remembered, ratio, memories.perplexities, examined)

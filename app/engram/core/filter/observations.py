@@ -96,23 +96,23 @@ class Directions(NamedTuple):
 
 
 def hear(
-    said: list[Said], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
+    statements: list[Said], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
 ) -> NDArray[np.bool_]:
     """Add judgements to what was said, and return which of them contradict other judges, (n,).
 
     Args:
-        said: statements by place; changed in place.
-        places: place in ``said`` of each judgement. Judgements of one place stand in the order of application.
+        statements: by place; changed in place.
+        places: place in ``statements`` of each judgement. Those of one place stand in the order of application.
         judges, targets: judge and y of each judgement.
     """
     opposed = np.zeros(len(places), dtype=np.bool_)
     alone = {(judge, target): with_word((), judge, target) for judge in set(judges) for target in (0, 1)}
     for row, (place, judge, target) in enumerate(zip(places, judges, targets, strict=True)):
-        before = said[place]
+        before = statements[place]
         if before and before == alone[judge, target]:
             continue  # the judge repeats itself, and nobody else spoke
         opposed[row] = contested(before, judge, target)
-        said[place] = with_word(before, judge, target)
+        statements[place] = with_word(before, judge, target)
     return opposed
 
 
@@ -147,25 +147,25 @@ def move_memories(
         return after
 
     audit = _move(observations, budgets, perplexities, update)
-    moved = observations.moved_states
+    rows = observations.moved_states
     return MemoryRows(
-        sentence_ids=memories.sentence_ids[moved],
-        channels=memories.channels[moved],
-        vectors=vectors[moved],
-        perplexities=perplexities[moved],
-        update_counts=memories.update_counts[moved] + np.bincount(states)[moved],
-        days=budgets.days(moved),
-        kept=budgets.shares_left(moved),
+        sentence_ids=memories.sentence_ids[rows],
+        channels=memories.channels[rows],
+        vectors=vectors[rows],
+        perplexities=perplexities[rows],
+        update_counts=memories.update_counts[rows] + np.bincount(states)[rows],
+        days=budgets.days(rows),
+        kept=budgets.shares_left(rows),
     ), audit
 
 
 def move_supports(
-    supports: SupportRows, observations: Observations, said: Sequence[Said]
+    supports: SupportRows, observations: Observations, statements: Sequence[Said]
 ) -> tuple[SupportRows, AuditRows]:
     """Move supports by observations: see ``move_memories``.
 
     Args:
-        said: statements on each support after all observations.
+        statements: of each support, after all observations.
     """
     if not len(observations):
         return SupportRows.from_rows([]), AuditRows.none()
@@ -195,19 +195,19 @@ def move_supports(
     audit = _move(observations, budgets, perplexities, update)
     complete = supports.complete.copy()
     complete[states] = claims  # the last observation of a state stays
-    moved = observations.moved_states
+    rows = observations.moved_states
     return SupportRows(
-        question_ids=supports.question_ids[moved],
-        sentence_ids=supports.sentence_ids[moved],
-        supports=values[moved],
-        perplexities=perplexities[moved],
-        update_counts=supports.update_counts[moved] + np.bincount(states)[moved],
-        complete=complete[moved],
-        days=budgets.days(moved),
-        kept=budgets.shares_left(moved),
-        said=[said[state] for state in moved.tolist()],
-        answered=answered[moved],
-        sufficiency=sufficiency[moved],
+        question_ids=supports.question_ids[rows],
+        sentence_ids=supports.sentence_ids[rows],
+        supports=values[rows],
+        perplexities=perplexities[rows],
+        update_counts=supports.update_counts[rows] + np.bincount(states)[rows],
+        complete=complete[rows],
+        days=budgets.days(rows),
+        kept=budgets.shares_left(rows),
+        said=[statements[state] for state in rows.tolist()],
+        answered=answered[rows],
+        sufficiency=sufficiency[rows],
     ), audit
 
 
@@ -242,13 +242,13 @@ def _move(
     for wave in _waves(observations.states):
         states = observations.states[wave]
         before[wave] = perplexities[states]
-        moved = update(
+        effect = update(
             wave,
             _Prior(before[wave], targets[wave], observations.noise[wave], process_noise[wave], budgets.most(wave)),
         )
-        budgets.pull(wave, moved.gains)
-        perplexities[states] = after[wave] = moved.perplexities
-        gains[wave], residuals[wave] = moved.gains, moved.residuals
+        budgets.pull(wave, effect.gains)
+        perplexities[states] = after[wave] = effect.perplexities
+        gains[wave], residuals[wave] = effect.gains, effect.residuals
     return AuditRows(
         event_ids=event_ids,
         sentence_ids=observations.sentence_ids,

@@ -113,13 +113,13 @@ class _SentencePaths:
 
     Attributes:
         memories: (way, channel) -> memory.
-        said: (way, question) -> statements on the sentence.
+        statements: (way, question) -> statements on the sentence.
         ways: in the order in which they began.
         corrected: channel -> see ``Replayed``.
     """
 
     memories: dict[tuple[Way, str], SentenceMemory]
-    said: dict[tuple[Way, int], Said]
+    statements: dict[tuple[Way, int], Said]
     ways: list[Way]
     corrected: dict[str, list[Audit]]
 
@@ -138,7 +138,9 @@ class _SentencePaths:
         self.ways.append(event)
         for channel in self.corrected:
             self.memories[event, channel] = self.memories[None, channel]
-        self.said.update({(event, question): words for (way, question), words in self.said.items() if way is None})
+        self.statements.update(
+            {(event, question): words for (way, question), words in self.statements.items() if way is None}
+        )
 
     def replayed(self) -> Iterator[Replayed[SentenceMemory]]:
         """The memories that any event moved."""
@@ -165,10 +167,10 @@ def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplaySt
     ]
     before = [paths[sentence].memories[way, channel] for sentence, way, channel in places]
     observations = _observations([step for step, _, _ in own], states, opposed[based])
-    moved, audit = move_memories(
+    memories_after, audit = move_memories(
         MemoryRows.from_rows(before), observations, _directions([step for step, _, _ in own])
     )
-    for (sentence, way, channel), memory in zip(places, moved, strict=True):
+    for (sentence, way, channel), memory in zip(places, memories_after, strict=True):
         paths[sentence].memories[way, channel] = memory
     for row, right in _corrections([(step, way) for step, _, way in own], audit):
         own[row][1].corrected[right.channel].append(right)
@@ -176,19 +178,19 @@ def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplaySt
 
 def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> NDArray[np.bool_]:
     """Add the steps to what was said of their sentences; which of them contradict other judges, (n,)."""
-    heard: dict[tuple[int, Way, int], _SentencePaths] = {}
+    judged_paths: dict[tuple[int, Way, int], _SentencePaths] = {}
     places: dict[tuple[int, Way, int], int] = {}
     own = []
     for step, path, way in moves:
         key = (step.recorded.sentence_id, way, step.event.question_id)
-        heard[key] = path
+        judged_paths[key] = path
         own.append(places.setdefault(key, len(places)))
-    said = [path.said.get((way, question), ()) for (_, way, question), path in heard.items()]
+    statements = [path.statements.get((way, question), ()) for (_, way, question), path in judged_paths.items()]
     opposed = hear(
-        said, own, [step.event.judge for step, _, _ in moves], [step.recorded.target for step, _, _ in moves]
+        statements, own, [step.event.judge for step, _, _ in moves], [step.recorded.target for step, _, _ in moves]
     )
-    for ((_, way, question), path), words in zip(heard.items(), said, strict=True):
-        path.said[way, question] = words
+    for ((_, way, question), path), words in zip(judged_paths.items(), statements, strict=True):
+        path.statements[way, question] = words
     return opposed
 
 
@@ -223,13 +225,13 @@ def _move_supports(
     places: dict[tuple[tuple[int, int], Way], int] = {}
     states = [places.setdefault((_support_key(step), way), len(places)) for step, way in moves]
     before = SupportRows.from_rows([paths[key][way] for key, way in places])
-    said = [*before.said]
+    statements = [*before.said]
     opposed = hear(
-        said, states, [step.event.judge for step, _ in moves], [step.recorded.target for step, _ in moves]
+        statements, states, [step.event.judge for step, _ in moves], [step.recorded.target for step, _ in moves]
     )
     observations = _observations([step for step, _ in moves], states, opposed)
-    moved, audit = move_supports(before, observations, said)
-    for (key, way), support in zip(places, moved, strict=True):
+    supports_after, audit = move_supports(before, observations, statements)
+    for (key, way), support in zip(places, supports_after, strict=True):
         paths[key][way] = support
     for row, right in _corrections(moves, audit):
         yield moves[row][0], right

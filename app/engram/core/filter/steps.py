@@ -46,7 +46,7 @@ class BatchObservations:
         remembered: observations of the memories, along ``directions``.
         supports: the given supports, by question and sentence, and those that begin.
         recalled: observations of ``supports``.
-        said: statements on each support after the batch.
+        statements: on each support, after the batch.
         contested: events that contradict what other judges said of a sentence.
     """
 
@@ -54,7 +54,7 @@ class BatchObservations:
     directions: Directions
     supports: SupportRows
     recalled: Observations
-    said: Sequence[Said]
+    statements: Sequence[Said]
     contested: frozenset[int]
 
 
@@ -105,9 +105,10 @@ def move(observed: BatchObservations, memories: MemoryRows) -> MovedStates:
     Raises:
         ValueError: a value is out of its range.
     """
-    remembered, told = move_memories(memories, observed.remembered, observed.directions)
-    recalled, heard = move_supports(observed.supports, observed.recalled, observed.said)
-    return MovedStates(remembered, recalled, AuditRows.joined([told, heard]), observed.contested)
+    moved_memories, memory_audit = move_memories(memories, observed.remembered, observed.directions)
+    moved_supports, support_audit = move_supports(observed.supports, observed.recalled, observed.statements)
+    audit = AuditRows.joined([memory_audit, support_audit])
+    return MovedStates(moved_memories, moved_supports, audit, observed.contested)
 
 
 def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows) -> BatchObservations:
@@ -139,7 +140,7 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
     keys = list(zip(questions, sentences, strict=True))
     supports = supports.merged(SupportRows.begun(sorted(set(keys) - _places(supports).keys())))
     place_of = _places(supports)
-    states, said = [place_of[key] for key in keys], [*supports.said]
+    states, spoken_statements = [place_of[key] for key in keys], [*supports.said]
     judges = [events[at].judge for at in at_event.tolist()]
     recalled = Observations(
         events=events,
@@ -149,11 +150,11 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
         channels=np.full(len(sentences), AUDITED.index(RECALL)),
         targets=_ids(targets),
         noise=noise / examined,
-        opposed=hear(said, states, judges, targets),
+        opposed=hear(spoken_statements, states, judges, targets),
     )
     contested = {events[at].id for at in at_event[recalled.opposed].tolist()}
     return BatchObservations(
-        *_of_memories(statements, recalled, places), supports, recalled, said, frozenset(contested)
+        *_of_memories(statements, recalled, places), supports, recalled, spoken_statements, frozenset(contested)
     )
 
 
@@ -181,8 +182,10 @@ def _of_memories(
         states.append(own[moving])
         channels.append(np.full(len(moving), AUDITED.index(channel)))
         rows.append(row[moving])
-    moved = np.concatenate(rows_judged)
-    observed = replace(judged.selected(moved), states=np.concatenate(states), channels=np.concatenate(channels))
+    moving_rows = np.concatenate(rows_judged)
+    observed = replace(
+        judged.selected(moving_rows), states=np.concatenate(states), channels=np.concatenate(channels)
+    )
     return observed, Directions(directions, np.concatenate(rows))
 
 
