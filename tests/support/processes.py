@@ -3,13 +3,14 @@
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
+import psutil
 
 from tests.support.forks import ROOT, Forked
 
@@ -45,10 +46,12 @@ def free_port() -> int:
 class Process:
     """One ``engram`` command; its output goes to a file. Use it as a context manager."""
 
-    def __init__(self, command: str, folder: Path, env: Mapping[str, str], *killed: str) -> None:
-        """``killed``: the function at which it kills itself, see ``killed.py``."""
+    def __init__(
+        self, command: str, folder: Path, env: Mapping[str, str], *killed: str, arguments: Sequence[str] = ()
+    ) -> None:
+        """``killed``: the function at which it kills itself, see ``killed.py``; ``arguments``: of the command."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-        program = [str(KILLED), command, *killed] if killed else ["-m", "engram.cli", command]
+        program = [str(KILLED), command, *killed] if killed else ["-m", "engram.cli", command, *arguments]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = folder / f"{command}-{self.port}.log"
@@ -101,9 +104,17 @@ class Process:
         """Tell it to end."""
         self._process.terminate()
 
-    def kill(self) -> None:
-        """End it as ``kill -9`` does."""
+    def kill(self, *, with_children: bool = False) -> None:
+        """End it as ``kill -9`` does.
+
+        Args:
+            with_children: its own programs end with it, as when a container is killed. Else they are orphans.
+        """
+        children = psutil.Process(self._process.pid).children(recursive=True) if with_children else ()
         self._process.kill()
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
         self._process.wait()
 
     def ended(self) -> int:
