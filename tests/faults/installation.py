@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
+from sqlalchemy.engine import make_url
 
 from engram import sample
 from engram.runtime.container import Application, Servers
@@ -160,3 +161,58 @@ def _numbers(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
 def different(one: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
     """Names under which two mappings differ."""
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+@dataclass(frozen=True, slots=True)
+class SavedDatabase:
+    """A backup, what the database held, and its only collection."""
+
+    folder: Path
+    contents: Mapping[str, tuple[int, str]]
+    collection: str
+
+
+@dataclass(slots=True)
+class RestorePlace:
+    """A database that is restored into, and two backups that take turns."""
+
+    site: Installation
+    saved: Sequence[SavedDatabase]
+    turns: int = 1
+
+    @classmethod
+    def made(cls, base: Installation, stack: ExitStack, name: str, count: int) -> "RestorePlace":
+        """Make the database with ``count`` passages, and then with half of them; it holds the second."""
+        site = stack.enter_context(base.beside())
+        assert site.run("migrate")[0] == 0
+        saved: list[SavedDatabase] = []
+        for number, passage_count in enumerate((count, count // 2)):
+            if saved:
+                site.application.ingest.delete_collection(site.application.access.scope(saved[0].collection))
+            site.fill(f"{name}-{number}", passage_count, seed=number)
+            folder = base.folder / f"{name}-{number}"
+            assert site.run("backup", str(folder))[0] == 0
+            saved.append(
+                SavedDatabase(folder, contents(site.application.addresses.database_url), f"{name}-{number}")
+            )
+        site.application.database.close()
+        return cls(site, saved)
+
+    def turn(self) -> tuple[SavedDatabase, SavedDatabase]:
+        """Return what the database holds, and what it is to hold after this turn."""
+        self.turns += 1
+        return self.saved[(self.turns + 1) % 2], self.saved[self.turns % 2]
+
+    def contents(self) -> Mapping[str, tuple[int, str]]:
+        """Return rows and checksums."""
+        return contents(self.site.application.addresses.database_url)
+
+    def sessions(self) -> int:
+        """Count the connections to it."""
+        address = make_url(self.site.application.addresses.database_url)
+        plain = address.set(drivername="postgresql", database="postgres").render_as_string(hide_password=False)
+        with psycopg.connect(plain) as connection:
+            (row,) = connection.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [address.database]
+            ).fetchall()
+        return int(row[0])

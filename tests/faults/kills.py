@@ -12,16 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-import psycopg
-from sqlalchemy.engine import make_url
-
 from engram.services.maintenance import backup_service
 from engram.storage.maintenance import schema_drift
-from tests.faults.installation import Installation, Tally, alike, contents, different
+from tests.faults.installation import Installation, RestorePlace, Tally, alike, contents, different
 from tests.support import state, undo
 from tests.support.processes import eventually
 
@@ -48,8 +44,6 @@ class Kills:
     draw: random.Random
     stack: ExitStack
     spans: dict[str, float] = field(default_factory=dict)
-
-    # Jobs ---------------------------------------------------------------------------------------------------------
 
     def rekey(self, tally: Tally) -> None:
         """Make keys of titles and back; at the end the collection is as before."""
@@ -125,8 +119,6 @@ class Kills:
         (row,) = [row for row in state.rows(self.site.application, name, "job") if row["id"] == str(job)]
         return row
 
-    # Commands on a whole database -----------------------------------------------------------------------------------
-
     def backup(self, tally: Tally) -> None:
         """Copy a database that learns; there is no backup afterwards, or a whole one, and the next one is whole."""
         name = self._collection("saved")
@@ -177,8 +169,7 @@ class Kills:
     def restore(self, tally: Tally) -> None:
         """Put a backup over other content; afterwards the database holds the one or the other, and no mixture."""
         place = self._place
-        place.turn += 1
-        before, after = place.saved[(place.turn + 1) % 2], place.saved[place.turn % 2]
+        before, after = place.turn()
         self._killed(tally, "restore", str(after.folder), "--replace", "--no-verify", site=place.site)
         eventually(lambda: not place.sessions(), "end of the killed restore's sessions")
         if (held := place.contents()) not in (before.contents, after.contents):
@@ -190,20 +181,8 @@ class Kills:
         place.site.application.database.close()
 
     @cached_property
-    def _place(self) -> "_RestorePlace":
-        """The database that is restored into, with two backups; it holds the second."""
-        site = self.stack.enter_context(self.site.beside())
-        assert site.run("migrate")[0] == 0
-        saved = []
-        for number, count in enumerate((PASSAGES, PASSAGES // 2)):
-            if number:
-                site.application.ingest.delete_collection(site.application.access.scope("saved-0"))
-            site.fill(f"saved-{number}", count, seed=number)
-            folder = self.site.folder / f"saved-{number}"
-            assert site.run("backup", str(folder))[0] == 0
-            saved.append(_Saved(folder, contents(site.application.addresses.database_url)))
-        site.application.database.close()
-        return _RestorePlace(site, saved)
+    def _place(self) -> RestorePlace:
+        return RestorePlace.made(self.site, self.stack, "saved", PASSAGES)
 
     def migrate(self, tally: Tally) -> None:
         """Make the schema of an empty database; nothing of it is there after the kill, or all."""
@@ -230,37 +209,6 @@ class Kills:
             tally.hits += dying.running
             if dying.running:
                 dying.kill(with_children=self.draw.random() < 0.5)
-
-
-@dataclass(frozen=True, slots=True)
-class _Saved:
-    """A backup, and what the database held."""
-
-    folder: Path
-    contents: Mapping[str, tuple[int, str]]
-
-
-@dataclass(slots=True)
-class _RestorePlace:
-    """A database that is restored into, and two backups that take turns."""
-
-    site: Installation
-    saved: list[_Saved]
-    turn: int = 1
-
-    def contents(self) -> Mapping[str, tuple[int, str]]:
-        """Return rows and checksums."""
-        return contents(self.site.application.addresses.database_url)
-
-    def sessions(self) -> int:
-        """Count the connections to it."""
-        address = make_url(self.site.application.addresses.database_url)
-        plain = address.set(drivername="postgresql", database="postgres").render_as_string(hide_password=False)
-        with psycopg.connect(plain) as connection:
-            (row,) = connection.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [address.database]
-            ).fetchall()
-        return int(row[0])
 
 
 FAULTS: Mapping[str, Callable[[Kills, Tally], None]] = {
