@@ -11,8 +11,9 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -22,9 +23,10 @@ from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder import load_embedder
 from engram.runtime.container import Application, Servers
 from engram.storage.schema_revision import migrate
-from tests.faults import kills
+from tests.faults import kills, races
 from tests.faults.installation import Installation, Tally
 from tests.faults.kills import Kills
+from tests.faults.races import Races
 from tests.support import encoder
 
 MEMORY_MB = 128
@@ -39,34 +41,32 @@ def main() -> int:
     arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     tallies = []
-    with _kills(arguments.seed) as faults:
-        for name, repeat in kills.FAULTS.items():
+    with _faults(arguments.seed) as faults:
+        for name, repeat in faults.items():
             if arguments.only and not any(part in name for part in arguments.only):
                 continue
             tally, began = Tally(name), time.monotonic()
-            faults.draw = random.Random(f"{arguments.seed} {name}")
             tallies.append(tally)
             while tally.runs < arguments.n:
                 tally.runs += 1
-                repeat(faults, tally)
-            print(f"{name}: {tally.runs} runs, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    print("| fault | repetitions | hit work under way | lost, doubled or not clean |\n|---|---|---|---|")
-    for tally in tallies:
-        print(f"| {tally.fault} | {tally.runs} | {tally.hits} | {len(tally.findings)} |")
+                repeat(tally)
+            sys.stderr.write(f"{name}: {tally.runs} repetitions, {time.monotonic() - began:.0f} s\n")
+    lines = ["| fault | times | hit work under way | lost, doubled or not clean |", "|---|---|---|---|"]
+    lines += [f"| {tally.fault} | {tally.times} | {tally.hits} | {len(tally.findings)} |" for tally in tallies]
     findings = [f"{tally.fault}: {line}" for tally in tallies for line in tally.findings]
-    print("\n".join(findings))
+    sys.stdout.write("\n".join([*lines, *findings, ""]))
     return 1 if findings else 0
 
 
 @contextmanager
-def _kills(seed: int) -> Iterator[Kills]:
-    """Servers in a folder that goes again, with an application of two encoders."""
+def _faults(seed: int) -> Iterator[dict[str, Callable[[Tally], None]]]:
+    """Name of each fault -> its repetition, on servers in a folder that goes again."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-faults-")))
         postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres", memory_mb=MEMORY_MB))
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))
         migrate(postgres.url)
-        settings = Settings(_env_file=None, data_dir=folder / "data", log_level="CRITICAL", facts=False)
+        settings = Settings(_env_file=None, data_dir=folder / "data", log_level="ERROR", facts=False)
         application = Application(settings, Servers(postgres.url, redis.url), consumer="faults")
         stack.callback(application.close)
         second = encoder.shallow(folder / "shallow")
@@ -79,7 +79,11 @@ def _kills(seed: int) -> Iterator[Kills]:
             "ENGRAM_FEEDBACK_SWEEP_SECONDS": "0.2",
             "ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "0",
         }
-        yield Kills(Installation(application, env, folder), str(second), random.Random(seed), stack)
+        site = Installation(application, env, folder)
+        killing = Kills(site, str(second), random.Random(seed), stack)
+        racing = Races(site, random.Random(seed), stack)
+        repetitions = {name: partial(repeat, killing) for name, repeat in kills.FAULTS.items()}
+        yield repetitions | {name: partial(repeat, racing) for name, repeat in races.FAULTS.items()}
 
 
 if __name__ == "__main__":

@@ -31,15 +31,22 @@ class Tally:
     """Counts of one fault.
 
     Attributes:
-        runs: repetitions.
-        hits: how often the fault hit work that was under way.
+        runs: repetitions, some of which only measure how long the work takes.
+        times: how often the fault came.
+        hits: how often it hit work that was under way.
         findings: differences from what should be, one line each.
     """
 
     fault: str
     runs: int = 0
+    times: int = 0
     hits: int = 0
     findings: list[str] = field(default_factory=list)
+
+    def count(self, *, hit: bool) -> None:
+        """Count the fault once more."""
+        self.times += 1
+        self.hits += hit
 
     def note(self, findings: list[str]) -> None:
         """Add the findings of the present repetition."""

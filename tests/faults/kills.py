@@ -1,8 +1,8 @@
 """Kills at random moments: of workers at jobs, and of commands on a whole database.
 
 Each fault is a function that makes one repetition: it sends SIGKILL to a real process after a random part of the
-time that the work takes without a fault, has the work done again, and notes every difference. The moments follow
-from the seed.
+time that the work takes without a fault, has the work done again, and notes every difference. The random parts
+follow from the seed.
 """
 
 import random
@@ -24,6 +24,7 @@ from tests.support.processes import eventually
 PASSAGES = 40
 QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2", "ENGRAM_EMBEDDING_BATCH_SIZE": "2"}
 OPEN = ("queued", "running")
+SOONER, LATER = 0.7, 1.1
 KEPT = (*state.GRAPH, *state.LEXICAL)
 UNSTABLE = ("created_at", "updated_at", "keys_version", "space")
 """Columns that say when a row was written, or how often a collection changed its encoder."""
@@ -36,7 +37,8 @@ class Kills:
     Attributes:
         second: folder of the other encoder, which the application has as its second.
         stack: closes the databases that repetitions share.
-        spans: seconds that each work takes without a fault.
+        spans: seconds within which each work is killed: at first what it takes without a fault, then less after each
+            kill that came too late, and more after each that did not.
     """
 
     site: Installation
@@ -104,7 +106,7 @@ class Kills:
                 eventually(lambda: self._job_row(name, job)["status"] != "queued", "claim of the job")
                 time.sleep(self.draw.uniform(0.0, self.spans[kind]))
                 dying.kill()
-            tally.hits += self._job_row(name, job)["status"] in OPEN
+            self._count(tally, kind, hit=self._job_row(name, job)["status"] in OPEN)
 
             def done() -> bool:
                 self.site.application.runner.run_ready()
@@ -206,9 +208,13 @@ class Kills:
                 self.spans[command] = time.monotonic() - began
                 return
             time.sleep(self.draw.uniform(0.0, self.spans[command]))
-            tally.hits += dying.running
+            self._count(tally, command, hit=dying.running)
             if dying.running:
                 dying.kill(with_children=self.draw.random() < 0.5)
+
+    def _count(self, tally: Tally, work: str, *, hit: bool) -> None:
+        tally.count(hit=hit)
+        self.spans[work] *= LATER if hit else SOONER
 
 
 FAULTS: Mapping[str, Callable[[Kills, Tally], None]] = {
