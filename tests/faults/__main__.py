@@ -7,6 +7,7 @@ prints a table with one line for each fault, then the findings, and ends with 1 
 
 import argparse
 import logging
+import math
 import random
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import structlog
@@ -35,22 +37,24 @@ MEMORY_MB = 128
 def main() -> int:
     """Run it."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("-n", type=int, default=20, help="repetitions of each fault")
+    parser.add_argument("-n", type=int, default=20, help="repetitions of each fault, which take turns")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="time after which no fault is repeated")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", metavar="FAULT", help="names of faults, or parts of them")
     arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    tallies = []
+    over = time.monotonic() + 60.0 * arguments.minutes
     with _faults(arguments.seed) as faults:
-        for name, repeat in faults.items():
-            if arguments.only and not any(part in name for part in arguments.only):
-                continue
-            tally, began = Tally(name), time.monotonic()
-            tallies.append(tally)
-            while tally.runs < arguments.n:
+        tallies = [
+            Tally(name) for name in faults if not arguments.only or any(part in name for part in arguments.only)
+        ]
+        for number, tally in product(range(arguments.n), tallies):
+            if time.monotonic() < over:
                 tally.runs += 1
-                repeat(tally)
-            sys.stderr.write(f"{name}: {tally.runs} repetitions, {time.monotonic() - began:.0f} s\n")
+                faults[tally.fault](tally)
+                sys.stderr.write(
+                    f"{number + 1} {tally.fault}: {tally.hits} of {tally.times} hit, {tally.findings}\n"
+                )
     lines = ["| fault | times | hit work under way | lost, doubled or not clean |", "|---|---|---|---|"]
     lines += [f"| {tally.fault} | {tally.times} | {tally.hits} | {len(tally.findings)} |" for tally in tallies]
     findings = [f"{tally.fault}: {line}" for tally in tallies for line in tally.findings]

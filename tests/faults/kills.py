@@ -37,8 +37,8 @@ class Kills:
     Attributes:
         second: folder of the other encoder, which the application has as its second.
         stack: closes the databases that repetitions share.
-        spans: seconds within which each work is killed: at first what it takes without a fault, then less after each
-            kill that came too late, and more after each that did not.
+        spans: seconds within which each work is killed: at first what it takes without a fault, then less after a
+            kill that came too late, and more after one that did not.
     """
 
     site: Installation

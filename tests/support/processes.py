@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -47,22 +48,36 @@ class Process:
     """One ``engram`` command; its output goes to a file. Use it as a context manager."""
 
     def __init__(
-        self, command: str, folder: Path, env: Mapping[str, str], *killed: str, arguments: Sequence[str] = ()
+        self,
+        command: str,
+        folder: Path,
+        env: Mapping[str, str],
+        *killed: str,
+        arguments: Sequence[str] = (),
+        python: Path | None = None,
     ) -> None:
-        """``killed``: the function at which it kills itself, see ``killed.py``; ``arguments``: of the command."""
+        """Start it.
+
+        Args:
+            killed: the function at which it kills itself, see ``killed.py``.
+            arguments: of the command.
+            python: of an environment with another revision of Engram, whose command is run.
+        """
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
         program = [str(KILLED), command, *killed] if killed else ["-m", "engram.cli", command, *arguments]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = folder / f"{command}-{self.port}.log"
+        env = kept | {"ENGRAM_PORT": str(self.port)} | dict(env)
         with self._log.open("wb") as log:
-            self._process = Forked(
-                program,
-                cwd=folder,
-                env=kept | {"PYTHONPATH": str(ROOT), "ENGRAM_PORT": str(self.port)} | dict(env),
-                stdout=log,
-                stderr=log,
-            )
+            self._process: Forked | subprocess.Popen[bytes]
+            if python is None:
+                env["PYTHONPATH"] = str(ROOT)
+                self._process = Forked(program, cwd=folder, env=env, stdout=log, stderr=log)
+            else:
+                self._process = subprocess.Popen(
+                    [str(python), *program], cwd=folder, env=env, stdout=log, stderr=log
+                )
 
     def __enter__(self) -> Self:
         return self
