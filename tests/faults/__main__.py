@@ -25,7 +25,8 @@ from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder import load_embedder
 from engram.runtime.container import Application, Servers
 from engram.storage.schema_revision import migrate
-from tests.faults import kills, races
+from tests.faults import clocks, kills, races
+from tests.faults.clocks import Clocks
 from tests.faults.installation import Installation, Tally
 from tests.faults.kills import Kills
 from tests.faults.races import Races
@@ -86,8 +87,10 @@ def _faults(seed: int) -> Iterator[dict[str, Callable[[Tally], None]]]:
         site = Installation(application, env, folder)
         killing = Kills(site, str(second), random.Random(seed), stack)
         racing = Races(site, random.Random(seed), stack)
+        jumping = Clocks(site, random.Random(seed), stack)
         repetitions = {name: partial(repeat, killing) for name, repeat in kills.FAULTS.items()}
-        yield repetitions | {name: partial(repeat, racing) for name, repeat in races.FAULTS.items()}
+        repetitions |= {name: partial(repeat, racing) for name, repeat in races.FAULTS.items()}
+        yield repetitions | {name: partial(repeat, jumping) for name, repeat in clocks.FAULTS.items()}
 
 
 if __name__ == "__main__":
