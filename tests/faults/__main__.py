@@ -25,11 +25,12 @@ from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder import load_embedder
 from engram.runtime.container import Application, Servers
 from engram.storage.schema_revision import migrate
-from tests.faults import clocks, kills, races
+from tests.faults import clocks, kills, races, replicas
 from tests.faults.clocks import Clocks
 from tests.faults.installation import Installation, Tally
 from tests.faults.kills import Kills
 from tests.faults.races import Races
+from tests.faults.replicas import Replicas
 from tests.support import encoder
 
 MEMORY_MB = 128
@@ -90,7 +91,9 @@ def _faults(seed: int) -> Iterator[dict[str, Callable[[Tally], None]]]:
         jumping = Clocks(site, random.Random(seed), stack)
         repetitions = {name: partial(repeat, killing) for name, repeat in kills.FAULTS.items()}
         repetitions |= {name: partial(repeat, racing) for name, repeat in races.FAULTS.items()}
-        yield repetitions | {name: partial(repeat, jumping) for name, repeat in clocks.FAULTS.items()}
+        repetitions |= {name: partial(repeat, jumping) for name, repeat in clocks.FAULTS.items()}
+        lagging = Replicas(site, postgres, random.Random(seed), stack)
+        yield repetitions | {name: partial(repeat, lagging) for name, repeat in replicas.FAULTS.items()}
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class RetentionService:
         """Do so once; None if another process is at it.
 
         Args:
-            now: the moment (with its zone) to go by; by default the present one by the clock of Postgres. By its own
+            now: the moment (with its zone) to go by; by default the present one of Postgres. By its own
                 clock, a worker that is months ahead would delete what others still keep.
             should_stop: polled; once true, the rest is left to the next run.
 
