@@ -1,7 +1,7 @@
 """A replica that lags while the service works: what was acknowledged is read, and nothing is lost or doubled.
 
-This is the short form; ``python -m tests.faults --only replica`` repeats it as often as you like. Each case by itself
-is in ``test_replica.py``.
+This is the short form; ``python -m tests.faults --only replica`` repeats it as often as you like.
+``test_replica.py`` has each case by itself.
 """
 
 import random
