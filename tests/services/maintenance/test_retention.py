@@ -242,8 +242,8 @@ def test_a_worker_whose_clock_is_ahead_deletes_nothing(
 ) -> None:
     class YearsAhead(datetime):
         @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.now(tz) + timedelta(days=1_000)
+        def now(cls, tz: tzinfo | None = None) -> "YearsAhead":
+            return cls.fromtimestamp(datetime.now(UTC).timestamp() + 1_000 * 86_400.0, tz)
 
     monkeypatch.setattr("engram.services.maintenance.retention.datetime", YearsAhead)
     retired = run(retention(application, queries=90, jobs=30, keys=7, audit_bodies=365))
