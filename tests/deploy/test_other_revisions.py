@@ -83,12 +83,12 @@ def other(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def tell(python: Path, url: str, collection: str, written: dict[str, Any] | None = None) -> dict[str, Any]:
     """Run the story with the client of an environment; with ``written`` it only reads."""
-    given = [] if written is None else [json.dumps(written)]
-    command = [str(python), client_story.__file__, url, collection, *given]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
-    found: dict[str, Any] = json.loads(told.stdout)
-    return found
+    earlier = [] if written is None else [json.dumps(written)]
+    command = [str(python), client_story.__file__, url, collection, *earlier]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    story: dict[str, Any] = json.loads(run.stdout)
+    return story
 
 
 def assert_told(story: dict[str, Any]) -> None:

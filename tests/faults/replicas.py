@@ -62,8 +62,8 @@ class Replicas:
     @cached_property
     def clients(self) -> tuple[httpx.Client, httpx.Client]:
         """Clients of two APIs, once everything works."""
-        settings = {"READ_DATABASE_URL": self._replica_url}
-        starts = [("serve", settings), ("serve", settings), ("worker", {})]
+        reading = {"READ_DATABASE_URL": self._replica_url}
+        starts = [("serve", reading), ("serve", reading), ("worker", {})]
         one, other, worker = (
             self.stack.enter_context(self.site.start(command, **given)) for command, given in starts
         )

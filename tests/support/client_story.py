@@ -58,9 +58,9 @@ def read(url: str, collection: str, written: dict[str, Any]) -> dict[str, Any]:
         }
 
 
-def main(url: str, collection: str, given: str | None = None) -> None:
-    """Write, unless what was written is given, and read; print both."""
-    written = json.loads(given) if given else write(url, collection)
+def main(url: str, collection: str, earlier: str | None = None) -> None:
+    """Write, unless something was written earlier, and read; print both."""
+    written = json.loads(earlier) if earlier else write(url, collection)
     sys.stdout.write(json.dumps({"written": written, "read": read(url, collection, written)}))
 
 
