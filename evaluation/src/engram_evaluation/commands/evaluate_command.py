@@ -29,8 +29,8 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session or agent: "
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, spam, poison, time, "
+            "stream, clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session or agent: "
             "docs/evaluation.md."
         ),
     ] = "cold",
