@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindSource, PassageFacts
 from engram.core.ranking.profiles import ProfileName
+from engram.services.experiments.experiment_arms import Serving
 from engram.services.retrieval.query import Memory, Strategy
-from engram.services.serving.experiment_arms import Serving
 
 
 class ExperimentArmOut(BaseModel):
