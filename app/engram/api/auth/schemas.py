@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, Whole
+from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, ResponseModel, Whole
 from engram.services.auth.access_key_service import AccessKeyRequest, Key, NewAccessKey
 
 ScopeName = Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin"]
@@ -125,10 +125,8 @@ def _row(key: Key) -> dict[str, object]:
     }
 
 
-class QuotaOut(BaseModel):
+class QuotaOut(ResponseModel):
     """Quota of a tenant and its use."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     kind: Literal[
         "passages",

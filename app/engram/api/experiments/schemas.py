@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import MAX_ID, Model, Text, Whole
+from engram.api.schemas import MAX_ID, Model, ResponseModel, Text, Whole
 from engram.core.experiments import assignment
 from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
 from engram.core.ranking.profiles import ProfileName
@@ -103,10 +103,8 @@ class CollectionPatch(Model):
         return self.model_dump(exclude_unset=True)
 
 
-class DifferenceOut(BaseModel):
+class DifferenceOut(ResponseModel):
     """An arm's figure less the baseline's, with a 95% interval where the numbers give one."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     value: float
     low: float | None

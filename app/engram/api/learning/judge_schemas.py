@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import Flag, Model, Whole
+from engram.api.schemas import Flag, Model, ResponseModel, Whole
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.judge_settings import JudgeView
 
@@ -79,10 +79,8 @@ class ConstantsOut(BaseModel):
         )
 
 
-class StandingOut(BaseModel):
+class StandingOut(ResponseModel):
     """Standing of a judge: its agreement with established judges, and its weight without a voucher."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     agreed: int
     disagreed: int
