@@ -50,8 +50,8 @@ class LearnedOut(ResponseModel):
             verdicts=learned.verdicts,
             states=learned.states,
             perplexity=learned.perplexity,
-            course=[MomentOut.model_validate(moment) for moment in learned.course],
-            memories=[MovedOut.model_validate(memory) for memory in learned.memories],
+            course=learned.course,
+            memories=learned.memories,
         )
 
 

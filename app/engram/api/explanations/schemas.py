@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, JsonValue, StrictInt
+from pydantic import AliasPath, ConfigDict, Field, JsonValue, StrictInt
 
 from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import QUESTION, ArmIn, TimingsOut
@@ -90,16 +90,18 @@ class SentenceEventOut(ResponseModel):
 class SentenceMemoryOut(ResponseModel):
     """Memory of a sentence, and the verdicts behind it."""
 
-    sentence_id: int
+    sentence_id: int = Field(validation_alias=AliasPath("sentence", "id"))
     collection: str
-    text: str
-    position: int
-    passage_id: str
-    title: str | None
+    text: str = Field(validation_alias=AliasPath("sentence", "text"))
+    position: int = Field(validation_alias=AliasPath("sentence", "position"))
+    passage_id: str = Field(validation_alias=AliasPath("sentence", "passage_id"))
+    title: str | None = Field(validation_alias=AliasPath("sentence", "title"))
     channels: list[ChannelOut] = Field(description="'time' only of a sentence that speaks of a time.")
     supports: list[QuestionSupportOut] = Field(description="At most 100, those it supports most surely.")
     support_count: int
-    history: list[SentenceEventOut] = Field(description="In the order in which verdicts were applied.")
+    history: list[SentenceEventOut] = Field(
+        validation_alias="events", description="In the order in which verdicts were applied."
+    )
     next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
 
 
