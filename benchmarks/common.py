@@ -15,6 +15,7 @@ import structlog
 
 from engram.cli import OBJECTS
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers, servers
 from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
@@ -76,7 +77,8 @@ def application(embedder: Callable[[Embedder], Embedder] | None = None) -> Itera
             app.models.embedder = embedder(app.models.embedder)
         try:
             app.startup.warm_up()
-            yield app, addresses
+            with tenancy.unrestricted():
+                yield app, addresses
         finally:
             app.close()
 

@@ -15,7 +15,6 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from fastapi.testclient import TestClient
 from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
@@ -29,6 +28,7 @@ from engram.telemetry.metrics_endpoint import Exposed
 from tests.api.conftest import Variant
 from tests.support.forks import ROOT
 from tests.support.state import given_episode, judge, sentences
+from tests.support.strict_client import TestClient
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
 SECRETIVE = "Kaleidoscopic-wombat"

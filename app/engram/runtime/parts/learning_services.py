@@ -39,7 +39,8 @@ class LearningServices:
         return LearnService(
             self.database,
             self.models.noise,
-            self.models.priors,
+            self.models.learning_rule,
+            self.models.weight_teaching,
             self.passage_keys.attribution,
             self.passage_keys.evolve,
             max_attempts=self.settings.feedback_max_attempts,
