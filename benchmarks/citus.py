@@ -226,7 +226,8 @@ def application(
 ) -> Iterator[tuple[Application, TestClient]]:
     """An application with these models and a client of it."""
     with closing(Application(settings, addresses, consumer="benchmark")) as app, tenancy.unrestricted():
-        app.models.__dict__.update(models)
+        for name, model in models.items():
+            setattr(app.models, name, model)
         app.startup.warm_up()
         with TestClient(create_app(app), raise_server_exceptions=False) as http:
             yield app, http

@@ -10,9 +10,9 @@ import pytest
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
+from engram.services.answers.answer_reference import AnswerReference
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.serving.answer_reference import AnswerReference
 from tests.api.conftest import Counts, Variant
 from tests.api.operations import assert_problem
 from tests.conftest import Ingest

@@ -154,7 +154,9 @@ def test_refusals_that_come_before_any_route_are_told_of(http: TestClient) -> No
     )
 
 
-@pytest.mark.parametrize("changed", [{"host": "192.0.2.1"}, {"metrics_port": 9464}, {"metrics_port": 0}])
+@pytest.mark.parametrize(
+    "changed", [{"host": "192.0.2.1", "access": "open"}, {"metrics_port": 9464}, {"metrics_port": 0}]
+)
 def test_the_api_shows_metrics_to_its_own_machine_only(variant: Variant, changed: dict[str, Any]) -> None:
     with TestClient(create_app(variant(**changed))) as http:
         assert http.get("/metrics").status_code == 404

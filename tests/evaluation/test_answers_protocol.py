@@ -63,7 +63,7 @@ def server() -> Iterator[OpenAiServer]:
 def answering(server: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate]:
     """Protocols on an application that asks ``server``."""
     with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
-        yield partial(run_protocol, llm=llm)
+        yield partial(run_protocol, models={"llm": llm})
 
 
 @pytest.fixture

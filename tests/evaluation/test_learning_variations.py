@@ -13,9 +13,9 @@ from rich.console import Console
 from engram.context.errors import InvalidRequestError
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.queries.query_service import AskService
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import ServingMode
-from engram.services.serving.query_service import AskService
 from engram_evaluation.commands.evaluate_command import varied
 from engram_evaluation.dataset import Dataset, Gold, Question
 from engram_evaluation.evaluation_run import evaluate

@@ -28,6 +28,7 @@ from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.verdict_learning import LearnService
 from engram.services.passage_keys.key_evolution import EvolveService
 from engram.services.passage_keys.rekey import RekeyService
+from engram.services.queries.query_service import AskService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.pool_classifier import PoolClassifier
@@ -36,7 +37,6 @@ from engram.services.retrieval.query_expansion import ExpandService
 from engram.services.retrieval.query_plan import as_asked
 from engram.services.retrieval.retrieval_service import RetrieveService
 from engram.services.revocation.learning_reset import ForgetService
-from engram.services.serving.query_service import AskService
 from engram.services.sessions.session_service import SessionService
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult

@@ -14,7 +14,9 @@ from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers
 from engram.services.auth.encoder import Encoder
 from engram.services.jobs.job_runner import Runner
+from engram.services.maintenance.reembedding import ReembedService
 from engram.services.retrieval.query import Query
+from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
 from tests.support import state, threads, undo
@@ -215,9 +217,12 @@ def _kind(application: Application) -> Any:
     return next(kind for kind in application.handlers if kind.name == "reembed")
 
 
-def _small(application: Application) -> Any:
-    application.reembed._batch_size = 4
-    return application.reembed
+def _small(application: Application) -> ReembedService:
+    """Change of encoder in batches of four texts."""
+    evolve = application.evolve
+    return ReembedService(
+        application.database, application.encoder, batch_size=4, memories=replay_memories, keys=evolve.rebase
+    )
 
 
 def test_what_arrives_meanwhile_is_come_to(both: Application, taught: str) -> None:

@@ -9,7 +9,17 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from engram.api.learning.references import CitationList, SentenceList, cited, named
 from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.retrieval.expansion_schemas import ExpansionIn
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, ExternalId, Flag, JudgeName, Model, Moment, Text
+from engram.api.schemas import (
+    DEFAULT_COLLECTION,
+    CollectionName,
+    ExternalId,
+    Flag,
+    JudgeName,
+    Model,
+    Moment,
+    ResponseModel,
+    Text,
+)
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import meaning
 from engram.services.auth.scope import Scope
@@ -267,10 +277,8 @@ class RetryOut(BaseModel):
     retried: int = Field(description="Verdicts that were parked and wait again.")
 
 
-class ChangeOut(BaseModel):
+class ChangeOut(ResponseModel):
     """Effect of the event on one state: a sentence's task or time memory, or its support of the question."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     sentence_id: int
     channel: str = Field(description="task, time or recall")
