@@ -153,7 +153,7 @@ def cold(run: Run) -> list[Phase]:
         "bm25": lambda q: baselines.observe(bm25, q),
         "rrf": lambda q: baselines.observe(baselines.Fused(dense, bm25), q),
         "paper": lambda q: run.harness.ask(q, QueryArm("paper", "off", run.options.stop("paper")))[1],
-        "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.stop_rule))[1],
+        "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.stop("default")))[1],
     }
     phases = []
     for name, ask in systems.items():

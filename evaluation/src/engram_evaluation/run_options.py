@@ -42,9 +42,9 @@ Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 Way = Literal["supported", "published", "ungated"]
 WAYS: tuple[Way, ...] = get_args(Way)
-PlannerName = Literal["pool", "socratic", "tree", "agent"]
+PlannerName = Literal["pool", "socratic", "tree", "agent", "rfm-rag"]
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
-StopName = Literal["planner", "rounds", "sufficiency", "covered", "published"]
+StopName = Literal["planner", "rounds", "sufficiency", "covered"]
 STOPS: tuple[StopName, ...] = get_args(StopName)
 STOPPED: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -90,6 +90,8 @@ FOREIGN: Mapping[str, set[str]] = {
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
 particular protocols."""
+BOTH_PROFILES = frozenset({"cold", "sweep"})
+"""Protocols that measure both profiles."""
 ROUNDS = 3
 LLM_CALLS = 100
 ROLLOUTS, TREE_DEPTH = SearchLimits().rollouts, SearchLimits().depth
@@ -239,6 +241,8 @@ class Options:
     def _check_reasoning(self) -> None:
         if self.stop_rule == "learned" and self.profile == "paper":
             raise InvalidRequestError("--stop-rule learned means nothing to --profile paper: no features rank.")
+        if self.stop_rule == "published" and self.profile == "default" and self.protocol not in BOTH_PROFILES:
+            raise InvalidRequestError("--stop-rule published goes with --profile paper, which reproduces papers.")
         if min(self.rounds, self.llm_calls, self.at_least, self.rollouts, self.depth) < 1:
             raise InvalidRequestError(
                 "--rounds, --llm-calls, --at-least, --rollouts and --depth must be at least 1."
@@ -278,7 +282,7 @@ class Options:
         """Whether any passage is ranked by the ranking weights: profile ``paper`` and flat searches have none."""
         if self.protocol in {"adapt", "expand"} and "graph" not in self.retrievers:
             return False
-        return self.protocol in {"cold", "sweep"} or self.profile == "default"
+        return self.protocol in BOTH_PROFILES or self.profile == "default"
 
     @property
     def frozen(self) -> list[Scope]:
@@ -286,8 +290,9 @@ class Options:
         return sorted(self.freeze)
 
     def stop(self, profile: ProfileName) -> HopStopRule | None:
-        """Return the stop rule of a profile; None is its own, as paper has no features for "learned"."""
-        return None if self.stop_rule == "learned" and profile == "paper" else self.stop_rule
+        """Return the stop rule of a profile; None is its own, where the profile does not have the rule."""
+        foreign = {"paper": "learned", "default": "published"}
+        return None if self.stop_rule == foreign[profile] else self.stop_rule
 
     def ways_at(self, fraction: float) -> tuple[Way, ...]:
         """The ways to credit expansions that are measured at a fraction."""

@@ -127,7 +127,7 @@ def hops(
 
 def _gone_about(harness: Harness, question: Question) -> SessionView:
     """The question in as many rounds as the budget has; waited for as long as it takes."""
-    request = SessionRequest(arm={"memory": "off", "profile": "default"}, stop="published", threshold=NEVER)
+    request = SessionRequest(arm={"memory": "off", "profile": "default"}, stop="sufficiency", threshold=NEVER)
     service, scope = harness.services.sessions, harness.scope
     session = service.start(scope, NewSession(question=question.text, planner="pool", asked=request, budget=BUDGET))
     view = service.wait(scope, session)

@@ -113,7 +113,7 @@ def evaluate(
         ),
     ] = 5,
     planners: Annotated[
-        str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree and agent.")
+        str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree, agent and rfm-rag.")
     ] = "pool",
     rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
     llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
@@ -140,7 +140,7 @@ def evaluate(
     stops: Annotated[
         str,
         typer.Option(
-            help="session: what may end sessions of pool: planner, rounds (nothing), enough, covered, published."
+            help="session: what may end sessions of pool: planner, rounds (nothing), sufficiency or covered."
         ),
     ] = "planner,rounds",
     at_least: Annotated[int, typer.Option(help="session: only questions with so many relevant passages.")] = 1,
