@@ -188,7 +188,9 @@ class TestPublished:
         self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
     ) -> None:
         reader = Reader(application, 0.2, 0.9)
-        walk = found(classifying(-5.0, 0.0, 10.0, by=reader), application, curie, stop_rule="published", profile="paper").walk
+        walk = found(
+            classifying(-5.0, 0.0, 10.0, by=reader), application, curie, stop_rule="published", profile="paper"
+        ).walk
         assert (walk.stop_reason, len(walk.hops)) == ("sufficient", 2)
         assert reader.read == [replace(walk, hops=walk.hops[:1]).texts, walk.texts]
         assert reader.held == [0, 0]

@@ -17,7 +17,7 @@ from engram.context.errors import InvalidRequestError, LlmError
 from engram.core.planning.binding import Binding, BindingSentence, bind
 from engram.core.planning.curation import words
 from engram.core.planning.question_triples import ANSWER, QuestionTriple, filled, open_unknowns, triples
-from engram.core.planning.session import Gap, Note, PoolSentence
+from engram.core.planning.session import Gap, Note, PoolSentence, StopRule
 from engram.core.planning.sub_questions import fits
 from engram.core.planning.triple_coverage import gap_query, triple_coverage
 from engram.core.ranking.coverage import coverage
@@ -33,7 +33,7 @@ from engram.services.sessions.session_tools import AskedQuery, StepTools
 from engram.services.sessions.tree_options import said_of
 
 RFM_RAG = "rfm-rag"
-PUBLISHED = "published"
+PUBLISHED: StopRule = "published"
 """The stop rule that R-Feedback is; no other planner has it."""
 BM25: Mapping[str, Any] = {"memory": "off", "profile": "paper", "strategy": "lexical"}
 """Arm of its queries."""
@@ -77,7 +77,8 @@ class RfmRagPlanner:
         """The question first; then a query for what the pool does not cover, until it covers enough."""
         split, warnings = _split(state, tools)
         bindings = [Binding(**one) for one in state.plan_state.get("bindings", ())]
-        gap, said, notes = None, {"prompts": VERSION} if tools.llm is not None else {}, list(state.notes)
+        gap, notes = None, list(state.notes)
+        said: dict[str, Any] = {} if tools.llm is None else {"prompts": VERSION}
         if state.rounds:
             read = _read_gap(state, tools, split, bindings)
             bindings, warnings = [*bindings, *read.bindings], [*warnings, *read.warnings]
