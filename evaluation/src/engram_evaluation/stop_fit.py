@@ -134,7 +134,7 @@ def hops(
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What a figure of R-Feedback tells of pools after rounds.
+    """Power of one figure of R-Feedback to tell pools that suffice from others.
 
     Attributes:
         name: of the figure.

@@ -59,7 +59,7 @@ def published_request(planner: str, request: SessionRequest) -> SessionRequest:
 
 @dataclass(frozen=True, slots=True)
 class _GapReading:
-    """What the pool lacks: its coverage, the next query (empty if there is none), and new values of unknowns."""
+    """Gap of a pool: its coverage, the next query (None if there is none), and new values of unknowns."""
 
     share: float
     gap: Gap | None
