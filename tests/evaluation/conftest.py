@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from engram import sample
+from engram.providers.llm import Llm
 from engram.runtime.container import Application, Servers
 from engram_evaluation.commands.evaluate_command import varied
 from engram_evaluation.dataset import Dataset, load
@@ -20,6 +21,7 @@ from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
+from tests.support.openai_server import OpenAiServer, keyword_handler
 
 Evaluate = Callable[..., RunReport]
 FULL = pytest.mark.skipif(os.environ.get("ENGRAM_EVALUATION_FULL") != "1", reason="ENGRAM_EVALUATION_FULL is not 1")
@@ -40,6 +42,25 @@ def reasoning(application: Application, addresses: Servers, dataset: Dataset) ->
         other = stack.enter_context(closing(Application(settings, addresses)))
         other.models.embedder, other.models.language = application.embedder, application.language
         yield other
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAiServer]:
+    with OpenAiServer(keyword_handler) as running:
+        yield running
+
+
+@pytest.fixture
+def answering(
+    server: OpenAiServer, application: Application, run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Evaluate]:
+    """Protocols, with an endpoint behind the application; no part of it that is made meanwhile outlives that."""
+    before = set(application.__dict__)
+    with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
+        monkeypatch.setattr(application.models, "llm", llm)
+        yield run_protocol
+    for part in application.__dict__.keys() - before:
+        del application.__dict__[part]
 
 
 @pytest.fixture

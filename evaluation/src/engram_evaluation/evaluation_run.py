@@ -13,7 +13,7 @@ from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
-from engram_evaluation import verdict_givers
+from engram_evaluation import verdict_givers, worded_answers
 from engram_evaluation.adapt_protocol import adapt
 from engram_evaluation.answers_protocol import answers
 from engram_evaluation.clicks_protocol import clicks
@@ -108,6 +108,8 @@ def evaluate(
         raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
     if options.protocol == "expand":
         check(dataset, options, services.llm)
+    elif options.answered:
+        worded_answers.check(dataset.name, dataset.questions, services.llm)
     judge = verdict_givers.choose(options.judge, options.verdicts, services.llm)
     names = ENGINE + KEYS if options.protocol in {"adapt", "expand"} else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}

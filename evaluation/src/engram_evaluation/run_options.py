@@ -57,7 +57,7 @@ ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 EXPANDING = {"methods", "live", "answered"}
 """Options of ``expand``."""
 ANSWERING = {"top_k"}
-"""Options of ``answers``, and of ``expand`` where it has answers made."""
+"""Options of ``answers``, and of protocols that may have answers made."""
 REASONING = {
     "planners",
     "rounds",
@@ -75,6 +75,8 @@ SERVERLESS = ("extraction", "facts", "agent")
 """Protocols in which no question is retrieved for, so that no profile means anything."""
 TURNLESS = {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "sweep", "session", *SERVERLESS}
 """Protocols without turns of verdicts."""
+TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in {*TURNLESS, "stream"})
+"""Protocols that measure groups of questions before and after turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
     "expand": LEARNING - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
@@ -87,9 +89,12 @@ FOREIGN: Mapping[str, set[str]] = {
     "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
     "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
     "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
+    **dict.fromkeys(TURNS, ADAPTING | REASONING - {"oracle_errors"}),
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
 particular protocols."""
+ANSWERED: tuple[Protocol, ...] = ("expand", *TURNS)
+"""Protocols that may have answers in words made of what they find."""
 BOTH_PROFILES = frozenset({"cold", "sweep"})
 """Protocols that measure both profiles."""
 ROUNDS = 3
@@ -151,7 +156,7 @@ class Options:
         key_building: what base keys are made of.
         methods: to widen questions, each an arm of its own; none: all that the data set has. ``expand`` only.
         live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
-        answered: whether each arm's passages are made an answer in words of, which is marked. ``expand`` only.
+        answered: whether answers in words are made of what is found, and marked; ``ANSWERED`` only.
         top_k: passages whose sentences an answer in words is made of; ``answers``, ``session``, ``answered`` only.
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
@@ -229,14 +234,17 @@ class Options:
 
     def _check_foreign(self) -> None:
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
-        foreign = foreign if self.protocol == "expand" else foreign | EXPANDING
+        if self.protocol != "expand":
+            foreign = foreign | EXPANDING - ({"answered"} if self.protocol in TURNS else set())
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
-        if self.protocol == "expand" and not self.answered:
+        if self.protocol in ANSWERED and not self.answered:
             for name, default in (("top_k", TOP_K), ("oracle_errors", None)):
                 if getattr(self, name) != default:
-                    raise InvalidRequestError(f"{_option(name)} means nothing to expand without --answered.")
+                    raise InvalidRequestError(
+                        f"{_option(name)} means nothing to {self.protocol} without --answered."
+                    )
 
     def _check_reasoning(self) -> None:
         if self.stop_rule == "learned" and self.profile == "paper":

@@ -102,13 +102,14 @@ def evaluate(
         bool,
         typer.Option(
             "--answered",
-            help="expand: the configured LLM also answers in words from what each arm finds, and marks that.",
+            help="expand, and protocols with turns: the configured LLM also answers in words from what is found, "
+            "and the answers are marked.",
         ),
     ] = False,
     top_k: Annotated[
         int,
         typer.Option(
-            help="answers, expand --answered: passages whose sentences the language model answers from; "
+            help="answers, --answered: passages whose sentences the language model answers from; "
             "session: of a query."
         ),
     ] = 5,
@@ -122,7 +123,7 @@ def evaluate(
     oracle_errors: Annotated[
         float | None,
         typer.Option(
-            help="session, agent, expand --answered: an oracle that knows the data set's decompositions replies "
+            help="session, agent, --answered: an oracle that knows the data set's decompositions replies "
             "instead of the configured endpoint, and errs at this rate: an upper bound."
         ),
     ] = None,
