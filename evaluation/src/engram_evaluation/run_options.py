@@ -40,6 +40,7 @@ Protocol = Literal[
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+ParaphraseSource = Literal["data", "model"]
 Way = Literal["supported", "published", "ungated"]
 WAYS: tuple[Way, ...] = get_args(Way)
 PlannerName = Literal["pool", "socratic", "tree", "agent", "rfm-rag"]
@@ -93,6 +94,8 @@ FOREIGN: Mapping[str, set[str]] = {
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
 particular protocols."""
+REWORDED: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
+"""Protocols that ask questions again in other words."""
 ANSWERED: tuple[Protocol, ...] = ("expand", *TURNS)
 """Protocols that may have answers in words made of what they find."""
 BOTH_PROFILES = frozenset({"cold", "sweep"})
@@ -165,6 +168,7 @@ class Options:
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
         without: parts of sessions that are left out, one at a time.
+        paraphrases: where paraphrases come from: the data set, or the configured model; ``REWORDED`` only.
         paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
         stops: what may end sessions of planner ``pool``, side by side; "rounds": nothing.
         at_least: only questions with so many relevant passages.
@@ -196,6 +200,7 @@ class Options:
     depth: int = TREE_DEPTH
     oracle_errors: float | None = None
     without: tuple[Part, ...] = ()
+    paraphrases: ParaphraseSource = "data"
     paraphrased: bool = False
     stops: tuple[StopName, ...] = STOPPED
     at_least: int = 1
@@ -208,6 +213,7 @@ class Options:
             "judge": ("oracle", "llm"),
             "stop_rule": get_args(HopStopRule),
             "key_building": get_args(KeyBuilding),
+            "paraphrases": get_args(ParaphraseSource),
         }
         for name, allowed in choices.items():
             value = getattr(self, name)
@@ -229,6 +235,7 @@ class Options:
         if any(not 1 <= turn <= self.turns for turn in self.at) or len(set(self.at)) != len(self.at):
             raise InvalidRequestError("--at must be different turns, from 1 to --turns.")
         self._check_lists()
+        self._check_paraphrases()
         self._check_reasoning()
         self._check_foreign()
 
@@ -245,6 +252,17 @@ class Options:
                     raise InvalidRequestError(
                         f"{_option(name)} means nothing to {self.protocol} without --answered."
                     )
+
+    def _check_paraphrases(self) -> None:
+        if self.paraphrases == "data":
+            return
+        if self.protocol not in REWORDED or (self.protocol == "session" and not self.paraphrased):
+            raise InvalidRequestError(
+                "--paraphrases model goes with protocols that ask paraphrases: "
+                f"{', '.join(REWORDED[1:])}, and session --paraphrased."
+            )
+        if self.oracle_errors is not None:
+            raise InvalidRequestError("--paraphrases model needs a model: --oracle-errors rewords nothing.")
 
     def _check_reasoning(self) -> None:
         if self.stop_rule == "learned" and self.profile == "paper":
@@ -362,6 +380,7 @@ class Options:
             if getattr(self, name) != default:
                 words += [_option(name), f"{getattr(self, name):g}"]
         words += [word for part in self.without for word in ("--without", part)]
+        words += ["--paraphrases", self.paraphrases] if self.paraphrases != "data" else []
         return [*words, "--paraphrased"] if self.paraphrased else words
 
     def slug(self, dataset: str) -> str:

@@ -15,6 +15,7 @@ from engram_evaluation import adapt_table, expand_table, ratings_table, robustne
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
 from engram_evaluation.memory_trajectories import Trajectories
+from engram_evaluation.model_paraphrases import Rewording
 from engram_evaluation.report_table import (
     FITTED,
     FURTHER,
@@ -67,6 +68,7 @@ class RunReport:
         trajectories: are drawn, and not kept in the JSON.
         indexing: what it began with.
         fitted: whether the ranking weights that it started from were fitted to its data set.
+        rewording: what became of paraphrases by a model; None where the data set's own were asked.
     """
 
     dataset: Dataset
@@ -77,6 +79,7 @@ class RunReport:
     trajectories: Trajectories | None = None
     indexing: Indexing | None = None
     fitted: bool = False
+    rewording: Rewording | None = None
 
     def lines(self) -> list[TableLine]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
@@ -175,6 +178,7 @@ class RunReport:
             "fitted_to_same_questions": self.fitted,
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(self.seconds, 1),
+            "rewording": None if self.rewording is None else asdict(self.rewording),
             "indexing": None if self.indexing is None else asdict(self.indexing),
             "summary": [
                 {"arm": line.arm, "group": line.group, "turn": line.turn, "n": line.questions} | line.values
@@ -313,6 +317,8 @@ class RunReport:
             and self.options.judge == "oracle"
         ):
             remarks.append(self._by_passages())
+        if self.rewording is not None:
+            remarks.append(self.rewording.remark())
         if self.indexing is not None:
             remarks.append(self.indexing.remark())
         model = self.engine.get("embedding_model", DEFAULT_MODEL)

@@ -134,6 +134,13 @@ def evaluate(
             "Of pool by rules: walk, gaps, binding."
         ),
     ] = None,
+    paraphrases: Annotated[
+        str,
+        typer.Option(
+            help="same, similar and others that ask again, session --paraphrased: data, the data set's own "
+            "paraphrases; model: the configured LLM's, each checked, else the data set's."
+        ),
+    ] = "data",
     paraphrased: Annotated[
         bool,
         typer.Option("--paraphrased", help="session: ask the paraphrases, which share few words with passages."),
@@ -180,6 +187,7 @@ def evaluate(
         "depth": depth,
         "oracle_errors": oracle_errors,
         "without": tuple(without or ()),
+        "paraphrases": paraphrases,
         "paraphrased": paraphrased,
         "stops": tuple(stops.split(",")),
         "at_least": at_least,
@@ -214,6 +222,8 @@ def evaluate(
     show(report.table(), width)
     for further in report.further_tables():
         show(further, width)
+    if report.rewording is not None:
+        say(report.rewording.remark())
     say(f"{folder / options.slug(loaded.name)}.md and .json")
 
 
