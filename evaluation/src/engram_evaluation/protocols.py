@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from engram.context.errors import InvalidRequestError
 from engram_evaluation import baselines
@@ -177,8 +177,15 @@ def measure(
     return observations
 
 
+class Announcing(Protocol):
+    """Announces stretches of work, as a run does."""
+
+    @property
+    def begin(self) -> Begin: ...
+
+
 def in_parts(
-    run: Run,
+    run: Announcing,
     label: str,
     phase_key: tuple[Phases, str, int, int | None],
     questions: Sequence[Question],

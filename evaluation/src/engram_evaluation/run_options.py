@@ -36,6 +36,7 @@ Protocol = Literal[
     "facts",
     "session",
     "agent",
+    "streamed",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
@@ -72,7 +73,7 @@ REASONING = {
     "depth",
 }
 """Options of ``session``."""
-SERVERLESS = ("extraction", "facts", "agent")
+SERVERLESS = ("extraction", "facts", "agent", "streamed")
 """Protocols in which no question is retrieved for, so that no profile means anything."""
 TURNLESS = {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "sweep", "session", *SERVERLESS}
 """Protocols without turns of verdicts."""
@@ -90,12 +91,15 @@ FOREIGN: Mapping[str, set[str]] = {
     "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
     "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
     "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
+    "streamed": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
     **dict.fromkeys(TURNS, ADAPTING | REASONING - {"oracle_errors"}),
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
 particular protocols."""
 REWORDED: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
 """Protocols that ask questions again in other words."""
+SHARED: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
+"""Options of ``expand`` that mean something to another protocol."""
 ANSWERED: tuple[Protocol, ...] = ("expand", *TURNS)
 """Protocols that may have answers in words made of what they find."""
 BOTH_PROFILES = frozenset({"cold", "sweep"})
@@ -157,7 +161,8 @@ class Options:
         retrievers: what answers the questions.
         ways: how expansions are credited; the first at every fraction, the others at the middle one.
         key_building: what base keys are made of.
-        methods: to widen questions, each an arm of its own; none: all that the data set has. ``expand`` only.
+        methods: to widen questions, each an arm of its own; none: all that the data set has. Of ``streamed``: ways
+            to answer from a stream; none: all.
         live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
         answered: whether answers in words are made of what is found, and marked; ``ANSWERED`` only.
         top_k: passages whose sentences an answer in words is made of; ``answers``, ``session``, ``answered`` only.
@@ -242,7 +247,7 @@ class Options:
     def _check_foreign(self) -> None:
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
         if self.protocol != "expand":
-            foreign = foreign | EXPANDING - ({"answered"} if self.protocol in TURNS else set())
+            foreign = foreign | EXPANDING - SHARED.get(self.protocol, set())
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
@@ -336,7 +341,7 @@ class Options:
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]
-        if self.protocol not in {"cold", "answers", "sweep", "extraction"}:
+        if self.protocol not in {"cold", "answers", "sweep", "extraction", "streamed"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
         words += self._adapting() + self._reasoning()
         if self.limit is not None:

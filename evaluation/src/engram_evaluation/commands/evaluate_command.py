@@ -30,7 +30,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session or agent: "
+            "clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session, agent or streamed: "
             "docs/evaluation.md."
         ),
     ] = "cold",
@@ -87,7 +87,7 @@ def evaluate(
         str,
         typer.Option(
             help="expand: methods that widen questions, each an arm of its own; by default all that the data "
-            "set has."
+            "set has. streamed: ways to answer from a stream of documents; by default all."
         ),
     ] = "",
     live: Annotated[
@@ -204,6 +204,9 @@ def evaluate(
     if options.protocol == "agent":
         _agent(loaded, options, folder)
         return
+    if options.protocol == "streamed":
+        _streamed(loaded, options, folder)
+        return
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
@@ -269,6 +272,30 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
         )
     show(report.table(), WIDTH)
     say(report.note())
+    say(str(report.write(folder, options.slug(dataset.name))))
+
+
+def _streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """The protocol ``streamed``, which takes no server but the configured model's."""
+    from engram.config.settings import Settings
+    from engram.providers.language import load_language
+    from engram.runtime.models import Models
+    from engram_evaluation.run_progress import progress, steps
+    from engram_evaluation.streamed_protocol import NOTE, streamed
+
+    with closing(Models(Settings())) as models, progress(err()) as bars:
+        report = streamed(
+            dataset,
+            options,
+            models.llm,
+            load_language("rules"),
+            models.embedder,
+            folder,
+            lambda label, total: steps(bars, label, total),
+        )
+    for table in report.terminal_tables():
+        show(table, WIDTH)
+    say(NOTE)
     say(str(report.write(folder, options.slug(dataset.name))))
 
 
