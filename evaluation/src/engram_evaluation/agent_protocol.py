@@ -212,8 +212,8 @@ def streamed_questions(dataset: Dataset, limit: int | None) -> list[Question]:
 
 def documents_of(dataset: Dataset, question: Question) -> list[Text]:
     """Return the documents that the data set gives with a question, in its order."""
-    wanted = set(question.context)
-    passages = {passage["id"]: passage for passage in dataset.passages if passage["id"] in wanted}
+    context = set(question.context)
+    passages = {passage["id"]: passage for passage in dataset.passages if passage["id"] in context}
     return [_text(passages[one]) for one in question.context]
 
 

@@ -31,7 +31,7 @@ def harness_of(run: Run, variation: Variation) -> Harness:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _FinishedTurns:
     """Places of the phases of a way to learn and a seed.
 
     Before any verdict all ways to learn that ask alike answer alike, under any seed: they share those phases.
@@ -63,7 +63,7 @@ class _Kept:
         return store, f"{arm}, {group}", turn, seed
 
 
-def _kept(run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: int, **more: Any) -> _Kept:
+def _finished(run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: int, **more: Any) -> _FinishedTurns:
     options = run.options
     variation = _frozen(run, way)
     measured = {group: [question.id for question in asked] for group, asked in plan_of.groups.items()}
@@ -82,7 +82,7 @@ def _kept(run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: int,
         measured=measured,
         **more,
     )
-    return _Kept(learned, unlearned, name, seed)
+    return _FinishedTurns(learned, unlearned, name, seed)
 
 
 def _frozen(run: Run, way: Variation) -> Variation:
@@ -98,20 +98,22 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
         options.profile, "read", options.stop_rule, ungated=variation.ungated, timeless=variation.timeless
     )
     plan_of = plan(run.dataset, options, seed)
-    kept = _kept(run, way, name, plan_of, seed)
-    answers = _kept(run, way, name, plan_of, seed, **worded_answers.parameters(options))
+    finished = _finished(run, way, name, plan_of, seed)
+    answers = _finished(run, way, name, plan_of, seed, **worded_answers.parameters(options))
     turns = options.turns + variation.attacked
     measured = sorted({0, turns, *(options.at or range(turns))})
-    found = {(turn, group): kept.get(group, turn) for turn, group in product(measured, plan_of.groups)}
+    phases_by_group = {
+        (turn, group): finished.get(group, turn) for turn, group in product(measured, plan_of.groups)
+    }
 
     def unfinished(turn: int, group: str) -> bool:
         answered = not options.answered or worded_answers.stored_phase(answers.answers_key(group, turn))
-        return found[turn, group] is None or not answered
+        return phases_by_group[turn, group] is None or not answered
 
-    missing = [turn for turn, group in found if unfinished(turn, group)]
+    missing = [turn for turn, group in phases_by_group if unfinished(turn, group)]
     if not missing:
-        _keep(run, kept.learned, name, seed, None)
-        return _worded(run, found, answers)
+        _keep(run, finished.learned, name, seed, None)
+        return _worded(run, phases_by_group, answers)
     harness = harness_of(run, variation)
     watch = Watch(harness, plan_of.judged)
     judge = run.judge
@@ -128,18 +130,20 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
             watch.look()
         for group, questions in plan_of.groups.items() if turn in measured else ():
-            if found[turn, group] is None:
+            if phases_by_group[turn, group] is None:
                 rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[1])
-                found[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
-                kept.put(phase)
+                phases_by_group[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
+                finished.put(phase)
             worded_answers.words(run, harness, answers.answers_key(group, turn), questions, arm)
-    _keep(run, kept.learned, name, seed, watch.trajectories())
-    return _worded(run, found, answers)
+    _keep(run, finished.learned, name, seed, watch.trajectories())
+    return _worded(run, phases_by_group, answers)
 
 
-def _worded(run: Run, found: Mapping[tuple[int, str], Phase | None], answers: _Kept) -> list[Phase]:
+def _worded(
+    run: Run, phases_by_group: Mapping[tuple[int, str], Phase | None], answers: _FinishedTurns
+) -> list[Phase]:
     """Return the phases, each row with the marks of its answer where answers were asked for."""
-    phases = [_present(phase) for phase in found.values()]
+    phases = [_present(phase) for phase in phases_by_group.values()]
     if not run.options.answered:
         return phases
     return [

@@ -58,11 +58,11 @@ class Rewording:
         """Return the outcome in words."""
         refused = sum(self.refused.values())
         reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(self.refused.items()))
-        kept = f"{self.questions - refused} of {self.questions} paraphrases are by {self.model}."
+        made = f"{self.questions - refused} of {self.questions} paraphrases are by {self.model}."
         if not refused:
-            return kept
+            return made
         return (
-            f"{kept} Refused: {refused} ({reasons}). The data set's own takes the place of {self.replaced}, "
+            f"{made} Refused: {refused} ({reasons}). The data set's own takes the place of {self.replaced}, "
             f"{refused - self.replaced} questions have none."
         )
 

@@ -141,8 +141,8 @@ class RunReport:
         """
         match self.options.protocol:
             case "noise":
-                kept = _terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
-                return [kept, *([_terminal_table(None, *self._further())] if self.options.answered else [])]
+                shares = _terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
+                return [shares, *([_terminal_table(None, *self._further())] if self.options.answered else [])]
             case "adapt":
                 rows = adapt_table.price_rows(self.lines())
                 return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED], rows)]

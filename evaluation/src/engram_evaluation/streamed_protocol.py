@@ -109,15 +109,15 @@ class StreamedReport:
 
     def terminal_tables(self) -> list[Table]:
         """Return the tables for a terminal."""
-        shown = []
+        tables = []
         for title, (headings, rows) in self.tables().items():
             table = Table(title=title, title_justify="left")
             for at, heading in enumerate(headings):
                 table.add_column(heading, justify="right" if at else "left")
             for row in rows:
                 table.add_row(*row)
-            shown.append(table)
-        return shown
+            tables.append(table)
+        return tables
 
     def write(self, folder: Path, slug: str) -> Path:
         """Write the report as Markdown, and as JSON with every question."""
@@ -140,7 +140,7 @@ class StreamedReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class MethodOutcome:
     """Outcome of a method on a question; ``turns`` and ``valid`` are an agent's, None of the others."""
 
     answer: str
@@ -180,8 +180,8 @@ def streamed(
             "protocol": "streamed",
         },
     )
-    plays: dict[str, Callable[[str, Sequence[Text]], Play]] = {
-        **{name: partial(_said, llm, embedder, name) for name in BASELINES},
+    plays: dict[str, Callable[[str, Sequence[Text]], MethodOutcome]] = {
+        **{name: partial(_by_baseline, llm, embedder, name) for name in BASELINES},
         TEXT: partial(_over_text, llm, embedder),
         INSERT_ONLY: partial(_over_graph, llm, language, insert_only=True),
         GRAPH: partial(_over_graph, llm, language, insert_only=False),
@@ -200,15 +200,15 @@ def streamed(
 
 
 def _marked(
-    llm: Llm, dataset: Dataset, play: Callable[[str, Sequence[Text]], Play], question: Question
+    llm: Llm, dataset: Dataset, play: Callable[[str, Sequence[Text]], MethodOutcome], question: Question
 ) -> QuestionScores:
     before, unusable = llm.usage, 0.0
-    outcome = Play("")
-    told: dict[str, Any] = {}
+    outcome = MethodOutcome("")
+    details: dict[str, Any] = {}
     try:
         outcome = play(question.text, documents_of(dataset, question))
     except LlmRefusalError as error:
-        unusable, told = 1.0, {"unusable": error.detail}
+        unusable, details = 1.0, {"unusable": error.detail}
     values = marks(outcome.answer, question.answers) | {
         "unusable": unusable,
         "calls": float(llm.usage.calls - before.calls),
@@ -217,23 +217,25 @@ def _marked(
     }
     if outcome.turns is not None:
         values |= {"turns": float(outcome.turns), "valid": float(bool(outcome.valid))}
-    return QuestionScores(question.id, question.type, (), values, {"answer": outcome.answer, **told})
+    return QuestionScores(question.id, question.type, (), values, {"answer": outcome.answer, **details})
 
 
-def _said(llm: Llm, embedder: Embedder, name: str, question: str, documents: Sequence[Text]) -> Play:
-    return Play(BASELINES[name](llm, question, documents, embedder))
+def _by_baseline(
+    llm: Llm, embedder: Embedder, name: str, question: str, documents: Sequence[Text]
+) -> MethodOutcome:
+    return MethodOutcome(BASELINES[name](llm, question, documents, embedder))
 
 
-def _over_text(llm: Llm, embedder: Embedder, question: str, documents: Sequence[Text]) -> Play:
+def _over_text(llm: Llm, embedder: Embedder, question: str, documents: Sequence[Text]) -> MethodOutcome:
     play, answer = text_memory.begin(question, documents), None
     while answer is None and play.turn <= play.turns:
         play, answer = text_memory.carry_out(play, agent_model.raw_turn(llm, play.messages), embedder)
-    return Play(answer or "", play.turn - 1, play.valid)
+    return MethodOutcome(answer or "", play.turn - 1, play.valid)
 
 
 def _over_graph(
     llm: Llm, language: Language, question: str, documents: Sequence[Text], *, insert_only: bool
-) -> Play:
+) -> MethodOutcome:
     environment = GraphMemoryEnvironment(language=language, insert_only=insert_only)
     environment.reset(question, documents)
     ended = False
@@ -242,7 +244,7 @@ def _over_graph(
         messages = agent_prompts.messages(environment.observation, insert_only=insert_only)
         *_, terminated, truncated, info = environment.step(agent_model.raw_turn(llm, messages))
         ended = terminated or truncated
-    return Play(info["answer"], info["turn"] - 1, bool(info["format"]))
+    return MethodOutcome(info["answer"], info["turn"] - 1, bool(info["format"]))
 
 
 def _cell(values: Mapping[str, float], name: str) -> str:

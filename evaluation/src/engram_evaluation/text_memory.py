@@ -84,7 +84,7 @@ class TextPlay:
         return agent_prompts.messages(self.observation, insert_only=True, memory=TEXTS)
 
     def _lines(self, places: Sequence[int], budget: int) -> str:
-        """As many of the first of these texts as fit, each with its number as a source."""
+        """Write the first of these texts that fit, each with its number as a source."""
         lines, room = [], budget
         for place in places:
             line = f"{self.texts[place]} [{place + 1}]"
