@@ -4,6 +4,7 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +52,10 @@ def server() -> Iterator[OpenAiServer]:
 
 
 @pytest.fixture
-def answering(
-    server: OpenAiServer, application: Application, run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Evaluate]:
-    """Protocols, with an endpoint behind the application; no part of it that is made meanwhile outlives that."""
-    before = set(application.__dict__)
+def answering(server: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate]:
+    """Protocols on an application that asks ``server``."""
     with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
-        monkeypatch.setattr(application.models, "llm", llm)
-        yield run_protocol
-    for part in application.__dict__.keys() - before:
-        del application.__dict__[part]
+        yield partial(run_protocol, llm=llm)
 
 
 @pytest.fixture
@@ -74,10 +69,11 @@ def run_protocol(
         dataset: Dataset = sample_dataset,
         *,
         weights: Path | None = None,
+        llm: Llm | None = None,
         drawn: bool = False,
         **options: Any,
     ) -> RunReport:
-        services = application if weights is None else started_from(weights)
+        services = application if weights is None and llm is None else changed(weights, llm)
         console = Console(file=io.StringIO())
 
         def vary(variation: Variation) -> Application:
@@ -90,10 +86,13 @@ def run_protocol(
 
     with ExitStack() as stack:
 
-        def started_from(weights: Path) -> Application:
-            settings = application.settings.model_copy(update={"ranking_prior": weights})
+        def changed(weights: Path | None, llm: Llm | None) -> Application:
+            """Make an application that starts from other weights, or asks a language model."""
+            update: dict[str, Any] = {} if weights is None else {"ranking_prior": weights}
+            settings = application.settings.model_copy(update=update)
             other = stack.enter_context(closing(Application(settings, addresses)))
             other.models.embedder, other.models.language = application.embedder, application.language
+            other.models.llm = llm
             return other
 
         yield run

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.providers.language import Language, load_language
 from engram.providers.llm import Llm
-from engram.runtime.container import Application
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.model_paraphrases import refusal, to_reword
 from engram_evaluation.protocols import PARAPHRASES
@@ -57,7 +57,7 @@ def few(sample_dataset: Dataset) -> Dataset:
 
 
 @pytest.fixture
-def rewording(application: Application, run_protocol: Evaluate, few: Dataset) -> Iterator[tuple[Evaluate, Any]]:
+def rewording(run_protocol: Evaluate, few: Dataset) -> Iterator[tuple[Evaluate, Any]]:
     """Protocols with a model that rewords as ``wordings`` say, by question."""
     wordings: dict[str, str] = {question.text: f"{question.text} (please)" for question in few.questions}
 
@@ -68,16 +68,11 @@ def rewording(application: Application, run_protocol: Evaluate, few: Dataset) ->
         text = wordings[user.removeprefix("<question>\n").removesuffix("\n</question>")]
         return text if text == "no JSON" else json.dumps({"question": text})
 
-    before = set(application.__dict__)
     with (
         OpenAiServer(reply) as server,
         closing(Llm(base_url=server.base_url, api_key=None, model="small", max_attempts=1)) as llm,
-        pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(application.models, "llm", llm)
-        yield run_protocol, (server, wordings)
-    for part in application.__dict__.keys() - before:
-        del application.__dict__[part]
+        yield partial(run_protocol, llm=llm), (server, wordings)
 
 
 def paraphrase_requests(server: OpenAiServer) -> int:

@@ -78,9 +78,7 @@ def shown(observation: AgentObservation) -> str:
     return "\n\n".join(parts)
 
 
-def messages(
-    observation: AgentObservation, *, insert_only: bool = False, memory: str = GRAPH
-) -> list[Message]:
+def messages(observation: AgentObservation, *, insert_only: bool = False, memory: str = GRAPH) -> list[Message]:
     """One turn as a conversation: all that it needs is in it, so nothing said before has to be repeated."""
     return [
         {"role": "system", "content": system(insert_only=insert_only, memory=memory)},
