@@ -77,7 +77,7 @@ def words(
         some = [question for question in questions if question.answers]
         rows = in_parts(
             run,
-            f"{arm}: answers",
+            f"{arm}, turn {turn}: answers",
             phase_key,
             some,
             lambda one: marked(harness, llm, one, asking, run.options.top_k, units(one)),
