@@ -161,12 +161,12 @@ def telling(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]
         "relevance (f2)": lambda rows: rows[:, 2],
         "R-Feedback": lambda rows: network.probability(rows[:, :size]),
     }
-    told = []
+    tellings = []
     for name, figure in figures.items():
         values = [(figure(rows), suffices) for rows, suffices in sessions if len(rows)]
         steps = [(value, suffices, at) for value, suffices in values for at in range(1, len(value))]
         came = [value[at] > value[at - 1] for value, suffices, at in steps if suffices[at] and not suffices[at - 1]]
-        told.append(
+        tellings.append(
             Telling(
                 name,
                 auc(
@@ -177,7 +177,7 @@ def telling(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]
                 float(np.mean(came)) if came else None,
             )
         )
-    return told
+    return tellings
 
 
 def _gone_about(harness: Harness, question: Question, planner: str) -> SessionView:

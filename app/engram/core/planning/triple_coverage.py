@@ -55,15 +55,15 @@ def triple_coverage(
         is_known = not open_unknowns(known)
         named = is_known and any(f" {' '.join(words(known))} " in run for run in runs)
         if triple.unknown == ANSWER:
-            told = answered or (is_known and binds(triple, known, pool) >= ANSWERED)
-            parts["answer", *triple.ends] = told
+            is_covered = answered or (is_known and binds(triple, known, pool) >= ANSWERED)
+            parts["answer", *triple.ends] = is_covered
         else:
-            told = triple.unknown in values
-            parts["unknown", triple.unknown] = told
+            is_covered = triple.unknown in values
+            parts["unknown", triple.unknown] = is_covered
         if not open_unknowns(triple.known):
             parts["name", triple.known] = named
-            told = told and named
-        if is_known and not told:
+            is_covered = is_covered and named
+        if is_known and not is_covered:
             missing.append(triple)
     return TripleCoverage(sum(parts.values()) / len(parts) if parts else 1.0, missing)
 

@@ -78,7 +78,7 @@ class RfmRagPlanner:
         split, warnings = _split(state, tools)
         bindings = [Binding(**one) for one in state.plan_state.get("bindings", ())]
         gap, notes = None, list(state.notes)
-        said: dict[str, Any] = {} if tools.llm is None else {"prompts": VERSION}
+        details: dict[str, Any] = {} if tools.llm is None else {"prompts": VERSION}
         if state.rounds:
             read = _read_gap(state, tools, split, bindings)
             bindings, warnings = [*bindings, *read.bindings], [*warnings, *read.warnings]
@@ -93,12 +93,12 @@ class RfmRagPlanner:
                     stop="covered" if ends else "no_gap",
                     warnings=warnings,
                 )
-            gap, said = read.gap, {**said, "coverage": read.share}
+            gap, details = read.gap, {**details, "coverage": read.share}
         text = state.question if gap is None else gap.text
         queries = [tools.ask(text)]
         filtered = _filtered(state, tools, queries, text, gap)
         pool = [*state.pool, *filtered.found]
-        shown = [passage.id for query in queries for passage in query.passages]
+        passage_ids = [passage.id for query in queries for passage in query.passages]
         return SessionStep(
             action="ask" if gap is None else "fill",
             sub_question=None if gap is None else gap.text,
@@ -107,10 +107,10 @@ class RfmRagPlanner:
             found=filtered.found,
             curated=filtered.curated,
             notes=[*notes, *filtered.contradictions],
-            ranked=evidence_first(list(dict.fromkeys([*state.ranked, *shown])), pool),
+            ranked=evidence_first(list(dict.fromkeys([*state.ranked, *passage_ids])), pool),
             covered=coverage(state.question, [one.text for one in pool]),
             plan_state=_stored(split, bindings),
-            said=said,
+            said=details,
             warnings=[*warnings, *filtered.warnings],
         )
 

@@ -75,11 +75,11 @@ def fit_stop(
             questions = list(checked.questions)[:limit]
             step = steps(bars, checked.name, len(questions))
             sessions = by_session(harness, questions, step, PLANNERS[cast("Unit", unit)])
-            told = [
+            rows = [
                 [one.name, *("" if value is None else f"{value:.3f}" for value in (one.auc, one.changed, one.rose))]
                 for one in telling(network, sessions)
             ]
-            say_table([["", "AUC", "changed", "rose"], *told], "<>>>")
+            say_table([["", "AUC", "changed", "rose"], *rows], "<>>>")
             if rounds is not None:
                 learned = taught(rounds, sessions, [verdicts])
                 say_table(
