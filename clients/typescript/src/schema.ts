@@ -1950,7 +1950,7 @@ export interface components {
             query: string;
             /**
              * Stop Rule
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
             stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
@@ -5146,7 +5146,7 @@ export interface components {
              * Planner
              * @enum {string}
              */
-            planner: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
+            planner: "auto" | "pool" | "socratic" | "tree" | "agent" | "rfm-rag" | "caller";
             /** Question */
             question: string;
             /** Rounds */
@@ -5461,6 +5461,12 @@ export interface components {
              * @enum {string}
              */
             combine?: "vote" | "synthesis";
+            /**
+             * Coverage
+             * @description 'rfm-rag': share of the question's triples that the pool has to cover for the session to end. Below it, the missing part is asked for.
+             * @default 1
+             */
+            coverage?: number;
             /**
              * Depth
              * @description 'tree': steps from the question to a conclusion.
@@ -6146,7 +6152,7 @@ export interface components {
             query: string;
             /**
              * Stop Rule
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
             stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
@@ -7290,11 +7296,11 @@ export interface components {
             options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'rfm-rag': RFM-RAG as published, for comparison: BM25, a coverage threshold, R-Feedback. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "rfm-rag" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];
@@ -7552,7 +7558,7 @@ export interface components {
         StopIn: {
             /**
              * Rule
-             * @description 'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+             * @description 'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool, of planner 'rfm-rag' alone. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
              * @default planner
              * @enum {string}
              */

@@ -978,7 +978,7 @@ class ListedSessionOut(Struct):
     covered: float | None
     created_at: str
     finished_at: str | None
-    planner: Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
+    planner: Literal["auto", "pool", "socratic", "tree", "agent", "rfm-rag", "caller"]
     question: str
     rounds: int
     session_id: str
