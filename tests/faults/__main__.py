@@ -21,6 +21,7 @@ from pathlib import Path
 import structlog
 
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.providers.embedder import load_embedder
 from engram.runtime.container import Application, Servers
@@ -67,7 +68,7 @@ def main() -> int:
 @contextmanager
 def _faults(seed: int) -> Iterator[dict[str, Callable[[Tally], None]]]:
     """Name of each fault -> its repetition, on servers in a folder that goes again."""
-    with ExitStack() as stack:
+    with tenancy.unrestricted(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-faults-")))
         postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres", memory_mb=MEMORY_MB))
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))

@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ import libfaketime
 from tests.faults.installation import Installation, Tally, passages
 from tests.support import state
 from tests.support.processes import PATIENCE_SECONDS, Process, eventually
+from tests.support.threads import ThreadPoolExecutor
 
 LIBRARY = Path(libfaketime.__file__).parent / "vendor/libfaketime/src/libfaketime.so.1"
 DAY = 86_400.0

@@ -14,6 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.core.knowledge.triples import Triple
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from engram.runtime.container import Application, Servers
@@ -121,7 +122,7 @@ def main() -> int:
     arguments = parser.parse_args()
     sys.stdout.write("| attack | way | belief before, after | true facts doubted | false facts believed |\n")
     sys.stdout.write("|---|---|---|---|---|\n")
-    with ExitStack() as stack:
+    with tenancy.unrestricted(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-spam-")))
         postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres", memory_mb=64))
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))

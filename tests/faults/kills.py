@@ -20,6 +20,7 @@ from engram.storage.maintenance import schema_drift
 from tests.faults.installation import Installation, RestorePlace, Tally, alike, contents, different
 from tests.support import state, undo
 from tests.support.processes import eventually
+from tests.support.threads import make_thread
 
 PASSAGES = 40
 QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2", "ENGRAM_EMBEDDING_BATCH_SIZE": "2"}
@@ -160,7 +161,7 @@ class Kills:
                 receipt = state.judge(application, name, query, sentences[:1], wait=True)
                 acknowledged.append(receipt.event.id)
 
-        teaching = threading.Thread(target=teach)
+        teaching = make_thread(teach)
         teaching.start()
         try:
             yield acknowledged

@@ -7,7 +7,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +18,7 @@ import httpx
 from tests.faults.installation import Installation, RestorePlace, Tally, contents, different, passages
 from tests.support import state
 from tests.support.processes import PATIENCE_SECONDS, Process, eventually
+from tests.support.threads import ThreadPoolExecutor
 
 CLIENTS = 4
 VERDICTS = 20
