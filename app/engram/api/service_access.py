@@ -27,6 +27,7 @@ from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
+from engram.services.learning.verdict_listing import VerdictListing
 from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.health_checks import HealthService
 from engram.services.maintenance.reembedding import ReembedService
@@ -98,6 +99,8 @@ class ApiServices(Protocol):
     def intake(self) -> Intake: ...
     @property
     def feedback(self) -> FeedbackService: ...
+    @property
+    def verdict_listing(self) -> VerdictListing: ...
     @property
     def judges(self) -> JudgesService: ...
     @property

@@ -60,6 +60,7 @@ from engram.services.learning.llm_judge import JudgeService
 from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_listing import VerdictListing
 from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.doctor_checks import DoctorService
 from engram.services.maintenance.health_checks import HealthService
@@ -463,6 +464,11 @@ class Application:
     def feedback(self) -> FeedbackService:
         """Intake and status of verdicts."""
         return FeedbackService(self.database, self.stream, self.intake, self.learn)
+
+    @cached_property
+    def verdict_listing(self) -> VerdictListing:
+        """Lists of verdicts."""
+        return VerdictListing(self.database)
 
     @cached_property
     def judges(self) -> JudgesService:
