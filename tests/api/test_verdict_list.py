@@ -96,7 +96,7 @@ def test_verdicts_on_one_answer_are_listed_alone(http: TestClient, curie: str) -
     backwards = listed(http, curie, query_id=second["query_id"], before=of_second[1])
     assert [row["feedback_id"] for row in backwards] == of_second[:1]
     assert listed(http, curie, query_id=str(uuid4())) == []
-    refused = http.get("/feedback", params={"collection": curie, "query_id": "no-id"})
+    refused: Any = http.get("/feedback", params={"collection": curie, "query_id": "no-id"})
     assert refused.status_code == 422
     assert_refused(refused)
 
