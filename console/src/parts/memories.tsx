@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { read, type Schemas } from "../service";
 import { address, useLoaded, useShared } from "../state";
 import { Await, Bar, counted, Dialog, Empty, figure, moment, Panel, Problem } from "./basic";
-import { CHANNELS } from "./changed";
+import { CHANNELS } from "./verdict_effect";
 import { Line } from "./chart";
 import { Table } from "./table";
 

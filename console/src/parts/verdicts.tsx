@@ -4,9 +4,9 @@ import { useEffect, useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { address, useLoaded, usePlace, useShared } from "../state";
-import { SHOWN } from "./asking";
+import { TOP_K } from "./question";
 import { Await, Bar, counted, Dialog, Empty, figure, moment, Panel, Problem, Waiting } from "./basic";
-import { CHANNELS } from "./changed";
+import { CHANNELS } from "./verdict_effect";
 import { type Movement, Slopes } from "./slopes";
 import { Table } from "./table";
 
@@ -178,7 +178,7 @@ function Order({ verdict, question }: { verdict: number; question: Schemas["Epis
   useEffect(() => {
     if (!wanted) return;
     const arm = { memory: "read" as const, profile: question.profile, strategy: question.strategy ?? "graph" };
-    engram.query(question.query, { arm, top_k: 3 * SHOWN, include: ["trace"] }).then((answer) => setMovements(without(answer, verdict)), setError);
+    engram.query(question.query, { arm, top_k: 3 * TOP_K, include: ["trace"] }).then((answer) => setMovements(without(answer, verdict)), setError);
   }, [wanted]);
   if (!wanted) {
     return (

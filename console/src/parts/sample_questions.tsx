@@ -1,11 +1,9 @@
-/** Where to begin: questions of the sample collection, and titles of the collection's own passages. */
+/** Links for an empty page: questions to the sample collection, and titles of the collection's own passages. */
 
 import { read, type Schemas } from "../service";
-import { address, useLoaded, useShared } from "../state";
+import { address, SAMPLE, useLoaded, useShared } from "../state";
 
-export const SAMPLE = "sample";
-
-/** Some of app/engram/sample/questions.jsonl, word for word. */
+/** Questions of the sample collection, word for word. */
 export const QUESTIONS: readonly string[] = [
   "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?",
   "In which city did the discoverer of the moon with icy jets near its south pole play the organ?",
@@ -21,15 +19,15 @@ interface Props {
   page: "ask" | "sessions" | "facts";
 }
 
-export function Samples({ page }: Props) {
+export function SampleQuestions({ page }: Props) {
   const { collection, collections } = useShared();
-  const isThere = collection === SAMPLE || collections.includes(SAMPLE);
+  const hasSample = collection === SAMPLE || collections.includes(SAMPLE);
   return (
     <>
       {collection !== SAMPLE && <Titles page={page} />}
-      {isThere && (
+      {hasSample && (
         <div class="samples">
-          <p>{collection === SAMPLE ? "Try one of these:" : "Or try the sample collection:"}</p>
+          <p>{page === "facts" ? "Names in the sample collection:" : "Questions to the sample collection:"}</p>
           <ul>
             {(page === "facts" ? NAMES : QUESTIONS).map((question) => (
               <li key={question}>
@@ -48,18 +46,18 @@ export function Samples({ page }: Props) {
 /** The first titles of a collection that has no sample questions. */
 function Titles({ page }: Props) {
   const { engram, collection, collections, may } = useShared();
-  const found = useLoaded<string[]>(async () => {
+  const titles = useLoaded<string[]>(async () => {
     if (!may("read") || !collections.includes(collection)) return [];
     const params = { path: { name: collection }, query: { limit: TITLES } };
     const passages = await read<Schemas["PassagesOut"]>(engram.api.GET("/collections/{name}/passages", { params }));
     return [...new Set(passages.passages.map((one) => one.title).filter((title) => title !== null))];
   }, [collection]);
-  if (found.data === undefined || found.data.length === 0) return null;
+  if (titles.data === undefined || titles.data.length === 0) return null;
   return (
     <div class="samples">
-      <p>Ask about something in it:</p>
+      <p>Titles in this collection:</p>
       <ul>
-        {found.data.map((title) => (
+        {titles.data.map((title) => (
           <li key={title}>
             <a class="button" href={address(page, "", { q: title })}>
               {title}
