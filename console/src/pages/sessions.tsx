@@ -250,7 +250,7 @@ function Follow({ id }: { id: string }) {
           )}
         </Panel>
         <div class="row">
-          <CopyButton text={() => location.href} label="Copy link" name="Copy the link to this session" />
+          <CopyButton text={() => location.href} label="Copy link" subject="this session" />
           <CopyButton text={session.session_id} label="Copy session id" />
         </div>
         <Panel title="Cost">
@@ -289,12 +289,12 @@ function RoundRow({ round }: { round: Round }) {
           {counted(round.curated.kept ?? 0, "new sentence")}
           {round.covered !== null && (
             <>
-              , <Term name="named">names {percent(round.covered)} of the question</Term>
+              ; the pool <Term name="named">names</Term> {percent(round.covered)} of the question
             </>
           )}
           {round.sufficiency !== null && (
             <>
-              , <Term name="sufficiency">sufficiency</Term> {percent(round.sufficiency)}
+              ; <Term name="sufficiency">sufficiency</Term> {percent(round.sufficiency)}
             </>
           )}
         </p>

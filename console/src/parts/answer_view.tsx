@@ -33,7 +33,7 @@ export function AnswerView({ state, thumbs, mark }: Props) {
       <div class="row" style={{ justifyContent: "space-between" }}>
         <h2>{counted(answer.passages.length, "passage")}, best first</h2>
         <span class="row tools">
-          <CopyButton text={() => location.href} label="Copy link" name="Copy the link to this answer" />
+          <CopyButton text={() => location.href} label="Copy link" subject="this answer" />
           <CopyButton text={answer.query_id} label="Copy query id" />
           <CopyButton text={() => curlCommand(collection, question)} label="Copy as curl" />
           <a href={address("why", answer.query_id, { c: collection })}>Why this order?</a>
@@ -90,7 +90,7 @@ function Passage({ passage, rank, earlierRank, isCompared, cited, marks, thumbs,
             <span class="quiet figure" title="Score">
               {figure(passage.score)}
             </span>
-            <CopyButton text={passage.passage_id} label="Copy id" name={`Copy the id of ${title}`} />
+            <CopyButton text={passage.passage_id} label="Copy id" subject={title} />
             {thumbs && <ThumbPair control={thumbs} target={passage.passage_id} name={title} />}
           </span>
         </header>

@@ -10,14 +10,14 @@ interface Props {
   /** A function makes the text when the button is pressed. */
   text: string | (() => string);
   label: string;
-  /** What screen readers say in place of the label. */
-  name?: string;
+  /** The thing that the text belongs to, for screen readers. */
+  subject?: string;
 }
 
 const NOTICE_MS = 1_600;
 
 /** Copies a text. If the browser does not allow that, a dialog shows the text to copy by hand. */
-export function CopyButton({ text, label, name }: Props) {
+export function CopyButton({ text, label, subject }: Props) {
   const [isCopied, setIsCopied] = useState(false);
   const [byHand, setByHand] = useState<string | null>(null);
   const copy = async () => {
@@ -32,7 +32,7 @@ export function CopyButton({ text, label, name }: Props) {
   };
   return (
     <>
-      <button type="button" class="plain small" aria-label={name} onClick={() => void copy()}>
+      <button type="button" class="plain small" aria-label={subject && !isCopied ? `${label}: ${subject}` : undefined} onClick={() => void copy()}>
         {isCopied ? "Copied" : label}
       </button>
       {byHand !== null && (

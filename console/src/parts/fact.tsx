@@ -72,7 +72,7 @@ export function FactDialog({ id, onClose, onSaid }: { id: number; onClose: () =>
               </ul>
             </div>
             <div>
-              <h3>What moved it</h3>
+              <h3>History</h3>
               <Table
                 rows={data.history}
                 by={(one) => data.history.indexOf(one)}

@@ -1,6 +1,7 @@
 /** Scores taken apart: a bar for each factor, and what verdicts did to it. */
 
 import type { Schemas } from "../service";
+import { address } from "../state";
 import { Bar, counted, figure, moment, signed } from "./basic";
 import { factorLabel } from "./factor_labels";
 import { Table } from "./table";
@@ -111,7 +112,7 @@ export function Causes({ causes, cut, nothing }: { causes: readonly Cause[]; cut
         {causes.map((one) => (
           <li key={one.feedback_id}>
             <span>
-              <a href={`#/learned/${one.feedback_id}`}>Verdict {one.feedback_id}</a> of {one.judge} on “{one.question}”
+              <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a> of {one.judge} on “{one.question}”
               <small class="quiet">
                 {" "}
                 {moment(one.applied_at)}

@@ -19,7 +19,7 @@ export function JudgesPart() {
       <Await of={judges}>
         {(data) =>
           data.judges.length === 0 ? (
-            <Empty title="Nobody judged yet" />
+            <Empty title="No judge yet" />
           ) : (
             <Panel title="Judges" note="A new judge counts little until it agreed often enough with others; caps hold every judge back.">
               <Table
@@ -37,7 +37,7 @@ export function JudgesPart() {
                     cell: ({ constants }) => `${figure(constants.observation_noise_positive)} / ${figure(constants.observation_noise_negative)}`,
                   },
                   may("moderate") && {
-                    title: "Act",
+                    title: "Actions",
                     quiet: true,
                     cell: (one) => (
                       <button type="button" class="small danger" disabled={one.applied + one.pending + one.parked === 0} onClick={() => setAsked(one)}>

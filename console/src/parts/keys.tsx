@@ -86,7 +86,7 @@ export function KeysPart() {
                 columns={[
                   { title: "Generation", heads: true, cell: (one) => one.number },
                   { title: "Made", class: "when", cell: (one) => moment(one.created_at) },
-                  { title: "Because", cell: (one) => REASONS[one.reason] ?? one.reason },
+                  { title: "Reason", cell: (one) => REASONS[one.reason] ?? one.reason },
                   { title: "Verdicts", class: "number", cell: (one) => one.events },
                   { title: "Passages", class: "number", cell: (one) => one.passages },
                   {

@@ -36,12 +36,12 @@ export function MemoriesPart() {
         {(data) =>
           data.verdicts === 0 ? (
             <Empty title={until ? "Nothing had been learned by then" : "Nothing was learned yet"}>
-              <a href="#/ask">Ask a question</a> and say what helped.
+              <a href="#/ask">Ask a question</a>, then press a thumb or judge sentences.
             </Empty>
           ) : (
             <>
               <Course learned={data} />
-              <Panel title={until ? "Memories as they were" : "Memories"} note="Those moved last come first">
+              <Panel title={until ? "Memories as they were" : "Memories"} note="The latest change first">
                 <Table
                   rows={data.memories}
                   by={(one) => `${one.sentence_id} ${one.channel}`}
@@ -71,7 +71,7 @@ export function MemoriesPart() {
                     },
                     { title: "Verdicts", class: "number", cell: (one) => one.update_count },
                     {
-                      title: "Last by",
+                      title: "Latest verdict",
                       cell: (one) => (
                         <>
                           <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a>
@@ -199,7 +199,7 @@ function History({ history }: { history: readonly Schemas["SentenceEventOut"][] 
           ),
         },
         {
-          title: "Of",
+          title: "Memory",
           cell: ({ event, move }) => (
             <>
               {CHANNELS[move.channel]}

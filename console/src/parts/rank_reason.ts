@@ -33,13 +33,10 @@ export function rankReason(answer: Schemas["QueryOut"], passageId: string): stri
     const [here, there] = [figure(passage.score, 3), figure(neighbour.score, 3)];
     return `Ranked ${ordinal(rank)} because its sentences score ${here}, and those of ${title} ${there}.`;
   }
-  const [winner, loser] = at === 0 ? [own, other] : [other, own];
-  const factors = leads(winner, loser);
-  if (factors.length === 0) return `Ranked ${ordinal(rank)}, with nearly the same score as ${title}.`;
-  const list = enumerate(factors.map(([label, lead]) => `${decapitalize(label)} (${signed(lead)})`));
-  return at === 0
-    ? `Ranked first because ${list} ${factors.length === 1 ? "lifts" : "lift"} its score above that of ${title}, which is second.`
-    : `Ranked ${ordinal(rank)} because ${title}, which is ${ordinal(at)}, gains more from ${list}.`;
+  const differences = largestDifferences(own, other, at === 0 ? 1 : -1);
+  if (differences.length === 0) return `Ranked ${ordinal(rank)}, with nearly the same score as ${title}.`;
+  const list = enumerate(differences.map(([label, difference]) => `${decapitalize(label)} (${signed(difference)})`));
+  return `Ranked ${ordinal(rank)} because of ${list}, compared with ${title}, which is ${ordinal(at === 0 ? 2 : at)}.`;
 }
 
 /** Say where the passage would be without memory; empty if memory changes nothing. */
@@ -50,21 +47,21 @@ export function memoryEffect(traced: TracedPassage | undefined): string {
     : `Without memory it would be ${ordinal(traced.rank_without_memory)}.`;
 }
 
-/** What the winner's factors add over the loser's, by label; the largest leads first. */
-function leads(winner: TracedPassage, loser: TracedPassage): (readonly [string, number])[] {
+/** What the passage's factors add compared with another's, by label: those of the given sign, the largest first. */
+function largestDifferences(own: TracedPassage, other: TracedPassage, sign: 1 | -1): (readonly [string, number])[] {
   const totals = new Map<string, number>();
-  const count = ({ features, recall }: TracedPassage, sign: 1 | -1) => {
+  const count = ({ features, recall }: TracedPassage, direction: 1 | -1) => {
     const parts = Object.entries(features).map(([feature, { value, weight }]) => [feature, value * weight] as const);
     for (const [feature, adds] of [...parts, ["recall", recall] as const]) {
       const label = sharedLabel(feature);
-      totals.set(label, (totals.get(label) ?? 0) + sign * adds);
+      totals.set(label, (totals.get(label) ?? 0) + direction * adds);
     }
   };
-  count(winner, 1);
-  count(loser, -1);
+  count(own, 1);
+  count(other, -1);
   return [...totals]
-    .filter(([, lead]) => lead >= LEAST)
-    .sort(([, one], [, other]) => other - one)
+    .filter(([, difference]) => sign * difference >= LEAST)
+    .sort(([, one], [, another]) => sign * (another - one))
     .slice(0, NAMED);
 }
 

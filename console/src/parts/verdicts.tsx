@@ -75,7 +75,7 @@ export function VerdictsPart() {
                 rows={data.feedback}
                 by={(one) => one.feedback_id}
                 columns={[
-                  { title: "Verdict", cell: (one) => <a href={link(String(one.feedback_id))}>Verdict {one.feedback_id}</a> },
+                  { title: "Verdict", class: "when", cell: (one) => <a href={link(String(one.feedback_id))}>Verdict {one.feedback_id}</a> },
                   { title: "Question", heads: true, cell: (one) => <AnswerLink verdict={one} /> },
                   { title: "What it says", cell: (one) => <Statement verdict={one} /> },
                   { title: "Judge", cell: (one) => one.judge },
@@ -168,8 +168,8 @@ function Statement({ verdict, most = SHOWN }: { verdict: Listed; most?: number }
       })}
       {rest > 0 && (
         <p class="quiet">
-          and {rest}
-          {sentences_cut && " or more"} others
+          and {counted(rest, "other")}
+          {sentences_cut && " or more"}
         </p>
       )}
       {rest <= 0 && sentences_cut && <p class="quiet">and others</p>}
@@ -247,7 +247,7 @@ function Verdict({ id, onClose, onRevoked }: { id: number; onClose: () => void; 
                 <button type="button" class="danger" onClick={() => void revoke()}>
                   Revoke verdict {id}
                 </button>
-                <CopyButton text={String(id)} label="Copy id" name="Copy the id of the verdict" />
+                <CopyButton text={String(id)} label="Copy id" subject="the verdict" />
                 <span class="quiet">What was learned is then as if it had never come.</span>
               </div>
             )}
