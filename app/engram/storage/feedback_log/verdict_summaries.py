@@ -10,7 +10,7 @@ from engram.storage.row_lookups import lookup
 
 @dataclass(frozen=True, slots=True)
 class StoredSummary:
-    """What a verdict judges and names.
+    """Question, rating and named sentences of a verdict.
 
     Attributes:
         asker: principal whose query is judged; None once the query is deleted, and the log has only its copy.
