@@ -96,7 +96,9 @@ export interface Place {
 }
 
 export function here(): Place {
-  const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const hash = location.hash.replace(/^#\/?/, "");
+  const at = hash.includes("?") ? hash.indexOf("?") : hash.length;
+  const [path, search] = [hash.slice(0, at), hash.slice(at + 1)];
   const [page = "", ...about] = path.split("/");
   return { page, about: decodeURIComponent(about.join("/")), settings: new URLSearchParams(search) };
 }

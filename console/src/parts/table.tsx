@@ -1,6 +1,7 @@
-/** A table: what stands in each column, said once for all rows. */
+/** A table, described by its columns. */
 
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Column<Row> {
   title: string;
@@ -23,8 +24,10 @@ interface Props<Row> {
 
 export function Table<Row>({ rows, by, columns, ...rest }: Props<Row>) {
   const there = columns.filter((column) => column !== false);
+  const frame = useRef<HTMLDivElement>(null);
+  const isWide = useOverflow(frame);
   return (
-    <div class="wide">
+    <div class="wide" ref={frame} tabIndex={isWide ? 0 : undefined} role={isWide ? "region" : undefined} aria-label={isWide ? "Table" : undefined}>
       <table class={rest.class}>
         <thead>
           <tr>
@@ -55,4 +58,17 @@ export function Table<Row>({ rows, by, columns, ...rest }: Props<Row>) {
       </table>
     </div>
   );
+}
+
+/** Whether the element is narrower than its contents. The keyboard must be able to scroll it then. */
+function useOverflow(frame: { current: HTMLElement | null }): boolean {
+  const [isWide, setIsWide] = useState(false);
+  useLayoutEffect(() => {
+    const element = frame.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setIsWide(element.scrollWidth > element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  return isWide;
 }
