@@ -272,13 +272,21 @@ function Follow({ id }: { id: string }) {
   );
 }
 
+/** What a round without a sub-question did; planners of their own have further actions. */
+const ACTIONS: Record<string, string> = {
+  ask: "Asked the question",
+  fill: "Searched for missing evidence",
+  given: "Used the evidence that you gave",
+  skip: "Skipped a part that is answered",
+};
+
 function RoundRow({ round }: { round: Round }) {
   const { collection } = useShared();
   return (
     <li>
       <span class="rank figure">{round.number}</span>
       <div>
-        <h3>{round.sub_question ?? round.action}</h3>
+        <h3>{round.sub_question ?? ACTIONS[round.action] ?? round.action}</h3>
         {round.gap && <p class="quiet">Looked for: {round.gap.text}</p>}
         {round.queries.map((query, at) => (
           <p key={query}>

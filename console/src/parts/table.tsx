@@ -27,7 +27,7 @@ export function Table<Row>({ rows, by, columns, ...rest }: Props<Row>) {
   const frame = useRef<HTMLDivElement>(null);
   const isWide = useOverflow(frame);
   return (
-    <div class="wide" ref={frame} tabIndex={isWide ? 0 : undefined} role={isWide ? "region" : undefined} aria-label={isWide ? "Table" : undefined}>
+    <div class="wide" ref={frame} tabIndex={isWide ? 0 : undefined} role={isWide ? "group" : undefined} aria-label={isWide ? "Table" : undefined}>
       <table class={rest.class}>
         <thead>
           <tr>
