@@ -191,7 +191,7 @@ export function AnswerThumbs({ control }: { control: ThumbControl }) {
           </span>
         )}
         <span class="quiet keys">
-          <kbd>j</kbd> <kbd>k</kbd> next and previous passage, <kbd>u</kbd> <kbd>d</kbd> thumb up and down
+          <kbd>j</kbd> next <kbd>k</kbd> previous <kbd>u</kbd> thumb up <kbd>d</kbd> thumb down
         </span>
       </div>
       <p class="quiet" role="status">
