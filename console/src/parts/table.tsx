@@ -63,11 +63,12 @@ export function Table<Row>({ rows, by, columns, ...rest }: Props<Row>) {
 /** Whether the element is narrower than its contents. The keyboard must be able to scroll it then. */
 function useOverflow(frame: { current: HTMLElement | null }): boolean {
   const [isWide, setIsWide] = useState(false);
+  const measure = () => frame.current !== null && setIsWide(frame.current.scrollWidth > frame.current.clientWidth);
+  useLayoutEffect(() => void measure());
   useLayoutEffect(() => {
-    const element = frame.current;
-    if (element === null) return;
-    const observer = new ResizeObserver(() => setIsWide(element.scrollWidth > element.clientWidth));
-    observer.observe(element);
+    if (frame.current === null) return;
+    const observer = new ResizeObserver(measure);
+    observer.observe(frame.current);
     return () => observer.disconnect();
   }, []);
   return isWide;
