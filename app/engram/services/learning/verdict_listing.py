@@ -18,7 +18,7 @@ NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class NamedSentence:
+class ListedSentence:
     """A sentence that a verdict names.
 
     Attributes:
@@ -49,7 +49,7 @@ class VerdictSummary:
     rating: str | None
     reason: str | None
     passages: list[str]
-    sentences: list[NamedSentence]
+    sentences: list[ListedSentence]
     sentences_cut: bool
 
 
@@ -121,13 +121,13 @@ def _named(
     roles: Sequence[str],
     sentences: Mapping[int, StoredSentence],
     texts: Mapping[int, StoredPassage],
-) -> list[NamedSentence]:
+) -> list[ListedSentence]:
     named = []
     for sentence_id, role in zip(ids, roles, strict=True):
         sentence = sentences.get(sentence_id)
         passage = None if sentence is None else texts.get(sentence.passage_id)
         named.append(
-            NamedSentence(
+            ListedSentence(
                 sentence_id=sentence_id,
                 role=role,
                 passage_id=None if passage is None else passage.external_id,
