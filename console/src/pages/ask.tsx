@@ -107,7 +107,8 @@ export function Ask() {
     if (answered?.isSubstitute) location.replace(answerAddress(answered));
   };
   useLayoutEffect(() => {
-    const { about, settings } = place;
+    const { page, about, settings } = place;
+    if (page !== "" && page !== "ask") return;
     const known = answerById(about);
     if (known?.collection === collection) {
       latest.current += 1;

@@ -88,6 +88,7 @@ function Collection({ of, changed }: { of: Schemas["CollectionOut"]; changed: ()
           <div class="row">
             <Choice
               legend="Serving"
+              term="shadow"
               name="serving"
               value={of.serving}
               options={[["live", "Live"], ["shadow", "Shadow"]]}

@@ -110,7 +110,7 @@ function Start() {
         </button>
       </div>
       <div class="row arms">
-        <Choice legend="Planner" name="planner" value={planner} options={planners} onChoose={setPlanner} />
+        <Choice legend="Planner" term="planner" name="planner" value={planner} options={planners} onChoose={setPlanner} />
         <label class="field inline">
           <span>Rounds at most</span>
           <input type="number" min={1} max={20} value={rounds} onInput={(event) => setRounds(Number(event.currentTarget.value) || 1)} />

@@ -28,11 +28,12 @@ export function JudgesPart() {
                 columns={[
                   { title: "Judge", heads: true, cell: (one) => one.judge },
                   { title: "Verdicts", class: "number", cell: (one) => <Given of={one} /> },
-                  { title: "Agreement", class: "figure when", cell: ({ standing }) => <Agreement of={standing} /> },
-                  { title: "Weight", class: "measure", cell: ({ standing }) => <Weight of={standing.weight} /> },
+                  { title: "Agreement", term: "agreement", class: "figure when", cell: ({ standing }) => <Agreement of={standing} /> },
+                  { title: "Weight", term: "standing", class: "measure", cell: ({ standing }) => <Weight of={standing.weight} /> },
                   { title: "Caps", class: "caps", cell: (one) => <Caps of={one} /> },
                   {
                     title: "Noise + / −",
+                    term: "noise",
                     class: "number",
                     cell: ({ constants }) => `${figure(constants.observation_noise_positive)} / ${figure(constants.observation_noise_negative)}`,
                   },

@@ -62,6 +62,7 @@ export function MemoriesPart() {
                     },
                     {
                       title: "Perplexity",
+                      term: "perplexity",
                       class: "measure",
                       cell: (one) => (
                         <>
@@ -166,7 +167,7 @@ function Memory({ sentence, onClose }: { sentence: number; onClose: () => void }
                         </>
                       ),
                     },
-                    { title: "Perplexity", class: "number", cell: (one) => figure(one.perplexity) },
+                    { title: "Perplexity", term: "perplexity", class: "number", cell: (one) => figure(one.perplexity) },
                   ]}
                 />
               </div>
@@ -208,7 +209,7 @@ function History({ history }: { history: readonly Schemas["SentenceEventOut"][] 
             </>
           ),
         },
-        { title: "Perplexity", class: "number", cell: ({ move }) => `${figure(move.perplexity_before)} → ${figure(move.perplexity_after)}` },
+        { title: "Perplexity", term: "perplexity", class: "number", cell: ({ move }) => `${figure(move.perplexity_before)} → ${figure(move.perplexity_after)}` },
         { title: "Likeness to its question", class: "number", cell: ({ move }) => `${figure(move.similarity_before)} → ${figure(move.similarity_after)}` },
       ]}
     />

@@ -53,6 +53,7 @@ export function QuestionForm({ question, onChange, onAsk, answered, isBusy }: Pr
       <div class="row arms">
         <Choice
           legend="Memory"
+          term="memory"
           name="memory"
           value={question.arm.memory}
           options={[["read", "On"], ["off", "Off"]]}
@@ -60,6 +61,7 @@ export function QuestionForm({ question, onChange, onAsk, answered, isBusy }: Pr
         />
         <Choice
           legend="Profile"
+          term="profile"
           name="profile"
           value={question.arm.profile}
           options={[["default", "Default"], ["paper", "Paper"]]}

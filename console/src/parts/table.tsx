@@ -3,8 +3,12 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { Term, type TermName } from "./term";
+
 export interface Column<Row> {
   title: string;
+  /** The term that explains the title. */
+  term?: TermName;
   /** Whether the title is told to those who hear the page only, as of a column of buttons. */
   quiet?: boolean;
   /** Whether it says what the row is of. */
@@ -31,9 +35,9 @@ export function Table<Row>({ rows, by, columns, ...rest }: Props<Row>) {
       <table class={rest.class}>
         <thead>
           <tr>
-            {there.map(({ title, quiet, class: of }) => (
+            {there.map(({ title, term, quiet, class: of }) => (
               <th key={title} scope="col" class={of}>
-                {quiet ? <span class="hidden">{title}</span> : title}
+                {quiet ? <span class="hidden">{title}</span> : term ? <Term name={term}>{title}</Term> : title}
               </th>
             ))}
           </tr>

@@ -3,14 +3,12 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 
-/** The words of docs/glossary.md, in a sentence each. */
+/** Terms of docs/glossary.md, each with its meaning in a sentence or two. */
 const MEANINGS = {
   activation: "How strongly the hop reached the entities that the sentence mentions.",
   agreement: "How often the judge's verdicts agreed with those of other judges.",
   belief: "How surely the fact is taken to be true, from 0 to 1.",
   generation: "One evolution of the collection's passage keys. An earlier one can serve again.",
-  hop: "One step of a walk: from entities to sentences to passages.",
-  lift: "The measured difference between two ways to serve.",
   likeness: "How close the memory is to the question of the verdict: 1 is the same, 0 unrelated.",
   meaning: "How close the sentence is to the question: the cosine of their vectors.",
   memory: "What verdicts taught. Off: the answer ignores it.",
@@ -20,14 +18,12 @@ const MEANINGS = {
   planner: "Decides what a session asks next.",
   pool: "The sentences that the session has gathered.",
   profile: "A set of constants: Paper has the published ones, Default those that Engram ships.",
-  recall: "Support by verdicts on past questions like this one.",
   score: "The weighted sum of the passage's features. Scores of one answer compare, those of two answers do not.",
-  shadow: "Answers ignore what was learned, while verdicts still teach.",
+  shadow: "Live: answers use what verdicts taught. Shadow: they ignore it, while verdicts still teach.",
   standing: "How far a judge is trusted that nobody vouched for.",
   sufficiency: "Probability that the first five passages hold all the evidence.",
   taskFactor: "How memory raises or lowers the sentence: 1 changes nothing.",
   timeFactor: "How well the dates of the sentence agree with the dates in the question: 1 changes nothing.",
-  walk: "The hops of one query.",
 } as const;
 
 export type TermName = keyof typeof MEANINGS;

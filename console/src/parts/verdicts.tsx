@@ -272,6 +272,7 @@ function Without({ preview }: { preview: Schemas["PreviewOut"] }) {
           { title: "Sentence", cell: (one) => <>{one.text} <span class="quiet">{CHANNELS[one.channel]}</span></> },
           {
             title: "Likeness, now and without",
+            term: "likeness",
             class: "pair",
             cell: (one) => (
               <>
@@ -284,7 +285,7 @@ function Without({ preview }: { preview: Schemas["PreviewOut"] }) {
               </>
             ),
           },
-          { title: "Perplexity", class: "number", cell: (one) => `${figure(one.perplexity)} → ${figure(one.without_perplexity)}` },
+          { title: "Perplexity", term: "perplexity", class: "number", cell: (one) => `${figure(one.perplexity)} → ${figure(one.without_perplexity)}` },
         ]}
       />}
       {preview.cut && <p class="quiet">It moved more than is shown.</p>}
