@@ -323,6 +323,7 @@ def test_the_theme_is_chosen_and_kept(opened: Opened, service: str, curie: str) 
     page.get_by_label("Question", exact=True).wait_for()
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator(".foot label", has_text="Dark").click()
+    page.locator('html[data-theme="dark"]').wait_for()
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert light != dark
     page.reload()
