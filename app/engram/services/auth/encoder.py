@@ -208,17 +208,21 @@ class Encoder:
     def another(self, collection: Collection, model: str | None = None) -> EncoderId:
         """The encoder called ``model``; None: that of this process that the collection is not of.
 
-        It may reach servers.
+        Of an encoder in several precisions, it is the configured one, or the other one where the collection is of
+        that. It may reach servers.
 
         Raises:
             InvalidRequestError: this process runs no such one, or several.
         """
         self.identify()
-        known = self._known().values()
-        named = [one for one in known if model in {None, one.model}]
-        candidates = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
+        by_configuration = reversed(list(self._known().values()))
+        known = [one for one in by_configuration if model in {None, one.model}]
+        others = [one for one in known if one.fingerprint != collection.encoder_fingerprint]
+        if model is None:  # another precision of the same encoder only where there is no other encoder
+            others = [one for one in others if one.model != collection.encoder_model] or others
+        candidates = {one.model: one for one in reversed(others or (known if model else []))}
         if len(candidates) == 1:
-            return _id(candidates[0])
+            return _id(*candidates.values())
         raise InvalidRequestError(
             f"This process runs {self._running()}; name one of them to make the vectors of {collection.name!r} by, "
             "or have it run another beside (ENGRAM_SECONDARY_EMBEDDING_MODEL, ENGRAM_EMBEDDING_MODELS)."
