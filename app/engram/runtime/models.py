@@ -136,7 +136,7 @@ class Models:
     def encoder(self) -> Encoder:
         """Choice of the encoder that made a collection's vectors."""
         loaded = [self.embedder, *([self.embedder_also] if self.embedder_also else []), *self.named_embedders]
-        return Encoder(*loaded, *self._late, question_tokens=self.settings.question_tokens)
+        return Encoder(*loaded, serving_only=self._late, question_tokens=self.settings.question_tokens)
 
     @cached_property
     def language(self) -> Language:
