@@ -15,6 +15,7 @@ import structlog
 
 from engram.cli import OBJECTS
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.runtime.container import Application, Servers, servers
 from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
 from engram.services.retrieval.query import Query
@@ -69,8 +70,9 @@ def application() -> Iterator[tuple[Application, Servers]]:
             migrate(addresses.database_url)
         app = Application(settings, addresses, consumer=f"benchmark-{uuid.uuid4()}")
         try:
-            app.warm_up()
-            yield app, addresses
+            app.startup.warm_up()
+            with tenancy.unrestricted():
+                yield app, addresses
         finally:
             app.close()
 

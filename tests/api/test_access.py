@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api.authentication_middleware import is_public
 from engram.api.dependencies import RequiredScope
@@ -18,6 +17,7 @@ from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.api.operations import DIFY, DOCUMENT, OPERATIONS, STORES, WORDED, assert_problem, url, well_formed
 from tests.support.statements import watched
+from tests.support.strict_client import TestClient
 
 Keyed = Callable[..., TestClient]
 OWN = {"/access/me", "/access/quotas"}
@@ -280,14 +280,14 @@ def test_what_others_can_reach_starts_with_a_key_or_told_so(
     application.access_keys.make(LOCAL, AccessKeyRequest(name="first", scopes={"*": ["admin"]}))
     elsewhere = variant(host="0.0.0.0")
     assert elsewhere.authentication.needed
-    elsewhere.check_access()
+    elsewhere.auth_services.check()
     monkeypatch.setattr("engram.storage.auth.access_key_rows.any_counts", lambda _: False)
     with pytest.raises(ConfigurationError, match="engram access create-key NAME"):
-        elsewhere.check_access()
+        elsewhere.auth_services.check()
     for told, needed_there in (("keys", True), ("open", False)):
         built = variant(host="0.0.0.0", access=told)
-        built.check_access()
+        built.auth_services.check()
         assert built.authentication.needed is needed_there
     here = variant()
-    here.check_access()
+    here.auth_services.check()
     assert not here.authentication.needed

@@ -7,7 +7,6 @@ from uuid import UUID
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
@@ -17,6 +16,7 @@ from engram.services.serving.answer_reference import AnswerReference
 from tests.api.conftest import Counts, Variant
 from tests.api.operations import assert_problem
 from tests.conftest import Ingest
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 DATED = (

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 from engram import sample
@@ -24,6 +23,7 @@ from engram.api.serving.schemas import CollectionPatch
 from engram.api.serving.vector_store_schemas import SearchIn
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
+from tests.support.strict_client import TestClient
 
 ROOT = Path(__file__).resolve().parents[2]
 BODY_MODELS = (

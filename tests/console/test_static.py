@@ -6,12 +6,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api import console_files
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers
+from tests.support.strict_client import TestClient
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js")

@@ -14,6 +14,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
 from engram.services.auth.scope import Scope
+from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.services.passage_keys.key_evolution import EvolveService
 from engram_evaluation import adapt_table
 from engram_evaluation.adapt_protocol import expandable, split
@@ -172,7 +173,7 @@ def test_ungated_keys_take_in_what_nothing_validated(
     application: Application, run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Without a rule for retrieval only a verdict's word validates, and these verdicts say nothing.
-    monkeypatch.setattr(application.models, "key_learning", replace(application.key_learning, gate_top_k=0))
+    monkeypatch.setattr(application.models, "expansion_validation", ExpansionValidation(0, 0.5))
     report = run_protocol(
         "adapt", few, fractions=(1.0,), retrievers=("lexical",), ways=("supported", "ungated"), limit=3
     )

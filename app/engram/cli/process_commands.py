@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engram.cli.terminal import MEASURE, RUN, CollectionOption, cli, say, say_json, settings
+from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def serve(
     warn_if_open(configured)
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
-        services.check_encoders()
-        services.check_access()
+        services.startup.check_encoders()
+        services.auth_services.check()
         services.observe("api")
         listening = [socket.socket(fileno=each) for each in fd or ()]
         Server(create_app(services), configured).run(sockets=listening or None)
@@ -91,7 +92,7 @@ def judge(
     """Let the configured LLM judge recent unjudged episodes and post feedback."""
     from engram.runtime.container import application
 
-    with application(settings()) as services:
+    with application(settings()) as services, tenancy.unrestricted():
         services.observe("judge")
         service = services.judge
         on_stop(service.stop)

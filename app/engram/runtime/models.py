@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
+from engram.core.filter.steps import LearningRule, apply_statements
 from engram.core.passage_keys.evolution import KeyRules
 from engram.providers.embedder import Embedder, load_precisions
 from engram.providers.embedder.encoder_choices import EncoderChoice, chosen_prefixes, read_choices
@@ -21,7 +22,9 @@ from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.providers.stop_weights import CrossEncoder, Relevance, StopWeights, load_stop
 from engram.services.auth.encoder import Encoder
 from engram.services.learning.feedback_policy import FeedbackPolicy
+from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import KeyLearning
+from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.storage.retrieval.query_focus import GraphLimits
 
 
@@ -250,13 +253,27 @@ class Models:
             raise ConfigurationError(f"ENGRAM_PASSAGE_KEY_UNITS, ENGRAM_PASSAGE_KEY_CAPACITY: {error}") from error
         return KeyLearning(
             rules,
-            gate_top_k=settings.passage_key_gate_top_k,
-            generation_threshold=settings.passage_key_generation_threshold,
             batch_events=settings.passage_key_batch_events,
             patience=settings.passage_key_patience,
             margin=settings.passage_key_margin,
             most_waiting=settings.passage_key_max_pending,
         )
+
+    @cached_property
+    def learning_rule(self) -> LearningRule:
+        """Rule by which verdicts move memories and supports."""
+        return apply_statements
+
+    @cached_property
+    def weight_teaching(self) -> WeightTeaching:
+        """Teaching of the ranking weights."""
+        return WeightTeaching(lambda kind: self.priors.of_kind(kind).priors)
+
+    @cached_property
+    def expansion_validation(self) -> ExpansionValidation:
+        """Validation of the expansions that verdicts bring."""
+        settings = self.settings
+        return ExpansionValidation(settings.passage_key_gate_top_k, settings.passage_key_generation_threshold)
 
     def close(self) -> None:
         """Close the connections of the LLM and of embedding servers, if there are any."""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from engram.context import tenancy
 from engram.context.errors import ConflictError, EngramError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
@@ -258,7 +259,9 @@ class Harness:
         scope = self.scope
         with ThreadPoolExecutor(1, thread_name_prefix="jobs") as worker:
             while True:
-                running = worker.submit(self.services.runner.run_ready, collection_id=scope.collection.id)
+                running = worker.submit(
+                    tenancy.carry(self.services.runner.run_ready), collection_id=scope.collection.id
+                )
                 while not wait([running], POLL_SECONDS).done:
                     job = self.services.jobs.job(scope, job_id)
                     tick(job.received - job.waiting, job.received)

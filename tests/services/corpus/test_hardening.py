@@ -159,7 +159,13 @@ def hasty(application: Application, addresses: Servers) -> Iterator[LearnService
     """Learning on connections whose statements have little time."""
     database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=1.0)
     yield LearnService(
-        database, application.noise, application.priors, application.attribution, application.evolve, max_attempts=2
+        database,
+        application.noise,
+        application.models.learning_rule,
+        application.models.weight_teaching,
+        application.attribution,
+        application.evolve,
+        max_attempts=2,
     )
     database.close()
 

@@ -17,7 +17,7 @@ from engram.services.jobs.job_runner import Runner
 from engram.services.retrieval.query import Query
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
-from tests.support import state, undo
+from tests.support import state, threads, undo
 from tests.support.databases import application_on, index_all
 from tests.support.encoder import Resized, Watched
 from tests.support.jobs import make_due, run_again
@@ -162,7 +162,7 @@ def test_queries_are_answered_by_the_old_vectors_until_the_new_ones_serve(both: 
         while not over.is_set():
             answers.append(asked(both, taught))
 
-    thread = threading.Thread(target=ask)
+    thread = threads.make_thread(ask)
     thread.start()
     try:
         assert reembedded(both, taught).status == "succeeded"

@@ -1,7 +1,6 @@
 """Collections that serve by arms or in shadow, and settings that change by merge patches."""
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,6 +13,7 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.services.serving.experiment_arms import merged
 from tests.support import state
+from tests.support.threads import ThreadPoolExecutor
 
 QUESTION = "Where was Marie Curie born?"
 ARMS = {

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.support.modelled import Modelled
 from tests.support.openai_server import Reply, keyword_handler
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
