@@ -1,7 +1,7 @@
 """What does an encoder in eight bits cost in cosine and recall, and what does it save?
 
-    python benchmarks/encoder_precision.py DATASET_DIR [--precision dynamic-int8] [--questions 200] [--passages 3000]
-        [--cache-directory DIR] [--only-time]
+    python benchmarks/encoder_precision.py DATASET_DIR [--precision dynamic-int8] [--questions 200]
+        [--passages 3000] [--cache-directory DIR] [--only-time]
 
 DATASET_DIR holds corpus.jsonl.gz ({"_id", "title", "text"}), queries.jsonl.gz ({"_id", "text"}) and qrels.tsv
 (header, then query-id, corpus-id, score). All gold passages of the questions are in the pool, and others by chance.
@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.long_passages import read_jsonl
 from engram.providers.embedder import Embedder, load_embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
 from engram.providers.language.sentence_splitter import split_sentences
+from long_passages import read_jsonl
 
 Vectors = NDArray[np.float32]
 ROUNDS = 4
