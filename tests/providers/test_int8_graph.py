@@ -110,7 +110,7 @@ class TestPrecisions:
         weights = load_file(other / "model.safetensors")
         weights["encoder.layer.0.output.dense.bias"][0] += 1
         save_file(weights, other / "model.safetensors")
-        with pytest.raises(ConfigurationError, match="set it to 'int8' or 'float32'"):
+        with pytest.raises(ConfigurationError, match="set it to 'auto', 'int8' or 'float32'"):
             load_embedder(str(other), "onnx", tmp_path, 1, 8, "dynamic-int8")
         assert len(load_precisions(str(other), "onnx", tmp_path, 1, 8, "auto")) == 1
 

@@ -61,7 +61,7 @@ def load_embedder(
 
     - "int8": a text takes 0.8 of the time. Its vector has a cosine of .9995 or more with that of "float32", and
       the same fingerprint: vectors of both can be compared with each other.
-    - "dynamic-int8": a text takes 0.4 of the time. The cosine is .998 or more, and the fingerprint is another one.
+    - "dynamic-int8": a text takes 0.4 of the time. The cosine is .997 or more, and the fingerprint is another one.
       It needs the ranges of the model's activations, which are packaged for ``all-MiniLM-L6-v2``.
     - "auto": "dynamic-int8" where the model and the processor are fit for it, or else "float32".
 

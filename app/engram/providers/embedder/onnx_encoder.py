@@ -123,7 +123,7 @@ def _written_graph(
     if ranges is None:
         raise ConfigurationError(
             f"The activation ranges of {folder.model} are not known, which the embedding precision 'dynamic-int8' "
-            "needs: set it to 'int8' or 'float32'."
+            "needs: set it to 'auto', 'int8' or 'float32'."
         )
     return int8_graph.write(shape, weights, folder.pooling[0], ranges, signed_weights=has_dot_products())
 
