@@ -52,9 +52,7 @@ def least_times(embedders: Mapping[str, Embedder], texts: Sequence[str], *, sing
 def recall(scores: Vectors, gold: Sequence[Sequence[int]]) -> float:
     """Mean share of each question's gold among its first five, of scores (questions, passages)."""
     first = np.argsort(-scores, axis=1, kind="stable")[:, :FIRST]
-    return float(
-        np.mean([len(set(row) & set(wanted)) / len(wanted) for row, wanted in zip(first, gold, strict=True)])
-    )
+    return float(np.mean([len(set(row) & set(right)) / len(right) for row, right in zip(first, gold, strict=True)]))
 
 
 def best_sentences(questions: Vectors, sentences: Vectors, owners: NDArray[np.int64], passages: int) -> Vectors:

@@ -1,6 +1,7 @@
 """One encoder in two precisions: a collection keeps its own, whichever the process is configured for."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.runtime.container import Application, Servers
+from engram.runtime.models import Models
 from engram.services.retrieval.query import Query
 from tests.support import state
 from tests.support.twins import born
@@ -65,6 +67,7 @@ def test_each_serves_collections_of_both(single: Application, eight: Application
     for name in (of_single, of_eight):
         assert first_score(single, name) == pytest.approx(first_score(eight, name), abs=1e-5)
     assert first_score(single, of_single) != pytest.approx(first_score(single, of_eight), abs=1e-5)
+    assert [probe.encoder for probe in eight.encoder.probe()] == [eight.encoder.id]
 
 
 def test_reembed_moves_to_the_configured_precision(
@@ -80,3 +83,17 @@ def test_reembed_moves_to_the_configured_precision(
         assert application.jobs.job(scope, job).status == "succeeded"
         assert scope.collection.encoder_fingerprint == application.embedder.fingerprint
         assert_made_by(application, collection)
+
+
+@pytest.mark.parametrize(("precision", "single_precision"), [("auto", True), ("dynamic-int8", False)])
+def test_an_encoder_of_the_file_comes_in_one_precision(
+    precision: str, single_precision: bool, settings: Settings, application: Application, tmp_path: Path
+) -> None:
+    file = tmp_path / "encoders.toml"
+    file.write_text(f"[copy]\nfolder = '{DEFAULT_MODEL}'\n")
+    models = Models(settings.model_copy(update={"embedding_precision": precision, "embedding_models": file}))
+    models.embedder = application.embedder
+    (copy,) = models.named_embedders
+    assert copy.model == "copy"
+    assert (copy.fingerprint == DEFAULT_MODEL_SHA256) is single_precision
+    assert models.encoder.fingerprints.count(copy.fingerprint) == 1

@@ -230,8 +230,8 @@ class BertGraph:
 
     def _normalised(self, name: str, values: str, scale: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
         """Values with mean 0 and variance 1 in each row, times ``scale``, plus ``bias``, both (d,)."""
-        given = self._give(f"{name}.weight", scale), self._give(f"{name}.bias", bias)
-        return self._add("LayerNormalization", values, *given, axis=-1, epsilon=float(self._shape.epsilon))
+        parameters = self._give(f"{name}.weight", scale), self._give(f"{name}.bias", bias)
+        return self._add("LayerNormalization", values, *parameters, axis=-1, epsilon=float(self._shape.epsilon))
 
     def _gelu(self, values: str) -> str:
         """x (1 + erf(x / √2)) / 2, in the form that onnxruntime makes one operator of."""

@@ -111,9 +111,9 @@ def load_precisions(
     else:
         chosen = precision
 
-    def load(wanted: Precision) -> WindowedEmbedder:
-        encode = onnx_encoder(folder, cache_directory, threads, wanted)
-        return WindowedEmbedder(folder, encode, batch_size, dynamic if wanted == "dynamic-int8" else None)
+    def load(selected: Precision) -> WindowedEmbedder:
+        encode = onnx_encoder(folder, cache_directory, threads, selected)
+        return WindowedEmbedder(folder, encode, batch_size, dynamic if selected == "dynamic-int8" else None)
 
     first = load(chosen)
     if dynamic is None:

@@ -145,7 +145,7 @@ class Int8Graph(BertGraph):
         weights = self._weights[f"{name}.weight"]
         numbers, scales = quantised_weights(weights if factors is None else weights * factors)
         values, row_scales, zero_point = rows
-        given = [
+        inputs = [
             values,
             self._give(f"{name}.numbers", numbers),
             self._real(1.0),
@@ -154,8 +154,8 @@ class Int8Graph(BertGraph):
         ]
         if not self._signed:
             self._give(f"{name}.numbers", (numbers.astype(np.int16) + ZERO).astype(np.uint8))
-            given.append(self._unsigned(ZERO))
-        return self._add("Mul", self._add_microsoft("MatMulIntegerToFloat", *given), row_scales)
+            inputs.append(self._unsigned(ZERO))
+        return self._add("Mul", self._add_microsoft("MatMulIntegerToFloat", *inputs), row_scales)
 
     def _unsigned(self, number: int) -> str:
         return self._give(f"zero.{number}", np.array(number, dtype=np.uint8))
