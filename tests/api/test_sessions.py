@@ -5,12 +5,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from engram.services.sessions import session_service as service
 from tests.support import state
 from tests.support.live_server import LiveServer
+from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
 STEPS = {"planner": "pool", "top_k": 2, "stop": {"threshold": 1}}

@@ -11,7 +11,7 @@ from engram_evaluation import worded_answers
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.learning_variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation
+from engram_evaluation.learning_variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation, attacker
 from engram_evaluation.memory_trajectories import Trajectories, Watch
 from engram_evaluation.protocols import ProtocolPlan, Run, measure, plan
 from engram_evaluation.retrieval_metrics import score
@@ -186,8 +186,8 @@ def _attack(
 def _flood(
     run: Run, harness: Harness, judged: Sequence[Question], arm: QueryArm, label: str, way: Variation
 ) -> None:
-    """Each judged question is asked once, and all new names say the opposite of the truth of its answer."""
-    step, hostile = run.begin(label, len(judged)), HostileJudge(run.judge)
+    """Each judged question is asked once, and all new names attack its answer; keys then evolve if poisoned."""
+    step, hostile = run.begin(label, len(judged)), attacker(way.attack, run.judge)
     named = [
         Principal(f"sybil-{n}", LOCAL.tenant, judges_as=f"sybil-{n}", trusted=way.trusted)
         for n in range(way.sybils)
@@ -195,6 +195,8 @@ def _flood(
     for question in judged:
         harness.flood(question, replace(arm, memory="off"), hostile, named)
         step()
+    if way.attack == "expansions":
+        harness.services.evolve.evolve(harness.scope)
 
 
 def _keep(run: Run, store: Phases, name: str, seed: int, trajectories: Trajectories | None) -> None:

@@ -23,6 +23,8 @@ Protocol = Literal[
     "noise",
     "hostile",
     "sybil",
+    "spam",
+    "poison",
     "time",
     "stream",
     "clicks",

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import Network, named
@@ -22,6 +21,7 @@ from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
 from tests.support import state
 from tests.support.statements import watched
+from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 

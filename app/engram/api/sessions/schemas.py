@@ -16,6 +16,7 @@ from engram.api.schemas import (
     JsonObject,
     Model,
     Question,
+    ResponseModel,
     Text,
     TraceId,
     Whole,
@@ -175,13 +176,7 @@ class RoundIn(Model):
         return [named(reference) for reference in self.evidence]
 
 
-class SessionModel(BaseModel):
-    """A response read off a service's dataclass."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class CostOut(SessionModel):
+class CostOut(ResponseModel):
     """Cost so far."""
 
     rounds: int = 0
@@ -192,7 +187,7 @@ class CostOut(SessionModel):
     passages: int = 0
 
 
-class CuratedOut(SessionModel):
+class CuratedOut(ResponseModel):
     """Outcome of a round's sentences: kept, or dropped as repetitions of one kind."""
 
     kept: int = 0
@@ -201,14 +196,14 @@ class CuratedOut(SessionModel):
     contained: int = 0
 
 
-class GapOut(SessionModel):
+class GapOut(ResponseModel):
     """Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?."""
 
     text: str
     triple: list[str] | None
 
 
-class SessionWarningOut(SessionModel):
+class SessionWarningOut(ResponseModel):
     """Failure of the LLM in a round, and the substitute for it."""
 
     round: int
@@ -262,7 +257,7 @@ class RoundOut(BaseModel):
         )
 
 
-class EvidenceOut(SessionModel):
+class EvidenceOut(ResponseModel):
     """A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap."""
 
     sentence_id: int
@@ -276,7 +271,7 @@ class EvidenceOut(SessionModel):
     score: float | None
 
 
-class NoteOut(SessionModel):
+class NoteOut(ResponseModel):
     """A line of the working memory; `cites` names sentences of the pool."""
 
     kind: NoteKind
@@ -285,7 +280,7 @@ class NoteOut(SessionModel):
     round: int
 
 
-class SessionPassageOut(SessionModel):
+class SessionPassageOut(ResponseModel):
     """A passage that the session read; `evidence`: its sentences in the pool."""
 
     passage_id: str
@@ -295,7 +290,7 @@ class SessionPassageOut(SessionModel):
     evidence: list[int]
 
 
-class ConclusionOut(SessionModel):
+class ConclusionOut(ResponseModel):
     """The answer in words; `cites` names sentences of the pool."""
 
     text: str

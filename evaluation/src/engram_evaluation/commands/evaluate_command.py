@@ -29,8 +29,9 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session, agent or streamed: "
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, spam, poison, time, "
+            "stream, clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session, agent or "
+            "streamed: "
             "docs/evaluation.md."
         ),
     ] = "cold",
@@ -301,13 +302,24 @@ def _streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
 
 def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
     """Make an application on the same encoder and servers, with a part of learning left out or changed."""
+    from engram.core.filter.states import AUDITED
     from engram.runtime.container import Application
+    from engram.services.learning.weight_teaching import WeightTeaching
+    from engram_evaluation.learning_rules import PartialRule, WithoutValidation
 
     hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit
     other = Application(services.settings.model_copy(update={"hub_limit": hub_limit}), addresses)
     other.models.embedder, other.models.language = services.embedder, services.language
-    other.models.key_learning = replace(services.key_learning, gated=not variation.ungated_keys)
-    other.models.noise = replace(services.noise, fixed_gain=variation.fixed_gain, frozen=variation.frozen)
+    other.models.key_learning = services.key_learning
+    other.models.noise = services.noise
     if variation.uncapped:
-        other.models.noise = replace(other.noise, share=1.0, contested=1.0, comparisons=None)
+        other.models.noise = replace(services.noise, share=1.0, contested=1.0, comparisons=None)
+    channels = variation.frozen.intersection(AUDITED)
+    if variation.fixed_gain is not None or channels:
+        other.models.learning_rule = PartialRule(channels, variation.fixed_gain)
+    if "weights" in variation.frozen:
+        other.models.weight_teaching = WeightTeaching(lambda kind: {})
+    other.models.expansion_validation = (
+        WithoutValidation() if variation.ungated_keys else services.models.expansion_validation
+    )
     return other
