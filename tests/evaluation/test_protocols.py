@@ -260,7 +260,7 @@ def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_pat
     assert document["command"] in markdown
     assert "Means over 2 seeds." in markdown
     assert "95% interval" in markdown
-    console = Console(width=100, file=io.StringIO(), record=True)
+    console = Console(width=120, file=io.StringIO(), record=True)
     console.print(report.table())
     assert "judged questions, turn 2" in console.export_text()
 

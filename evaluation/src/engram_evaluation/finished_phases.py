@@ -6,17 +6,19 @@ A part is found again only under the same parameters, data set and code, so a re
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import engram
 from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.retrieval_metrics import QuestionScores
 
-CODE = ("core", "evaluation", "providers", "services", "storage")
-"""Folders of ``app/`` that can change a figure."""
+SERVICE = Path(engram.__file__).resolve().parent
+CODE = (*(SERVICE / room for room in ("core", "providers", "services", "storage")), Path(__file__).resolve().parent)
+"""Folders of code that can change a figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,21 @@ class Phases:
 @cache
 def code_fingerprint() -> str:
     """Changes whenever a file does that can change a figure."""
-    root = Path(__file__).resolve().parents[1]
+    return fingerprint(CODE)
+
+
+def fingerprint(folders: Sequence[Path]) -> str:
+    """Hash the Python files of folders, with their paths.
+
+    Raises:
+        FileNotFoundError: a folder has none.
+    """
     digest = hashlib.sha256()
-    for folder in CODE:
-        for path in sorted((root / folder).rglob("*.py")):
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for folder in folders:
+        paths = sorted(folder.rglob("*.py"))
+        if not paths:
+            raise FileNotFoundError(f"{folder} has no code")
+        for path in paths:
+            name = path.relative_to(folder.parent).as_posix()
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
