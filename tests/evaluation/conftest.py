@@ -4,6 +4,7 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from engram import sample
+from engram.providers.llm import Llm
 from engram.runtime.container import Application, Servers
 from engram_evaluation.commands.evaluate_command import varied
 from engram_evaluation.dataset import Dataset, load
@@ -20,6 +22,7 @@ from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
+from tests.support.openai_server import OpenAiServer, keyword_handler
 
 Evaluate = Callable[..., RunReport]
 FULL = pytest.mark.skipif(os.environ.get("ENGRAM_EVALUATION_FULL") != "1", reason="ENGRAM_EVALUATION_FULL is not 1")
@@ -40,6 +43,19 @@ def reasoning(application: Application, addresses: Servers, dataset: Dataset) ->
         other = stack.enter_context(closing(Application(settings, addresses)))
         other.models.embedder, other.models.language = application.embedder, application.language
         yield other
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAiServer]:
+    with OpenAiServer(keyword_handler) as running:
+        yield running
+
+
+@pytest.fixture
+def answering(server: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate]:
+    """Protocols on an application that asks ``server``."""
+    with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
+        yield partial(run_protocol, models={"llm": llm})
 
 
 @pytest.fixture

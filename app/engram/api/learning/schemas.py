@@ -326,9 +326,38 @@ class FeedbackDetail(FeedbackOut):
     verdict: dict[str, Any]
 
 
+class NamedSentenceOut(BaseModel):
+    """A sentence that a verdict names."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    sentence_id: int
+    role: Literal["supported", "missed", "rejected", "likely"] = Field(
+        description="likely: it stands for a passage that helped as a whole."
+    )
+    passage_id: str | None = Field(
+        description="Null, as its title and text, if it was deleted since or the key may not read the collection."
+    )
+    title: str | None
+    text: str | None
+
+
+class ListedFeedbackOut(FeedbackOut):
+    """A verdict in a list, with what it is on and what it names."""
+
+    question: str | None = Field(description="Null if what others asked is not for the key to see.")
+    rating: Literal["up", "down", "withdrawn"] | None = Field(
+        description="The thumb that it was made of; null if sentences were judged."
+    )
+    reason: str | None = Field(description="The reason that came with the rating.")
+    supporting_passages: list[str] = Field(description="Passages that helped as a whole.")
+    sentences: list[NamedSentenceOut] = Field(description="At most 20, in the order of their ids.")
+    sentences_cut: bool = Field(description="Whether the verdict names more.")
+
+
 class FeedbackPage(BaseModel):
     """Events in order of acceptance."""
 
-    feedback: list[FeedbackOut]
+    feedback: list[ListedFeedbackOut]
     next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
     next_before: int | None = Field(description="The same for before, where that was given.")

@@ -112,7 +112,7 @@ class QueryIn(Model):
             "What may end the hops early. 'coverage': the evidence names every content word of the question, "
             "or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after "
             "every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so "
-            "of the sentences selected so far. 'llm': the endpoint says so. "
+            "of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. "
             "Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'."
         ),
     )

@@ -28,7 +28,7 @@ from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 
-PlannerName = Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
+PlannerName = Literal["auto", "pool", "socratic", "tree", "agent", "rfm-rag", "caller"]
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 TURNS = 24
 """Rounds of an agent by default: two for each of ten documents, and some to spare."""
@@ -73,8 +73,8 @@ class StopIn(Model):
         description=(
             "'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from "
             "`threshold` on. 'covered': the pool names every content word of the question. 'published': "
-            "RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': "
-            "nothing."
+            "RFM-RAG's classifier of the pool, of planner 'rfm-rag' alone. 'llm': the LLM says that the pool "
+            "answers the question. 'rounds': nothing."
         ),
     )
     threshold: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
@@ -97,6 +97,7 @@ class SessionIn(Model):
             "configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. "
             "'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps "
             "what it needs of them in a graph of facts. 'auto': picks one of the first three. "
+            "'rfm-rag': RFM-RAG as published, for comparison: BM25, a coverage threshold, R-Feedback. "
             "'caller': you do, by POST /sessions/{id}/rounds."
         ),
     )

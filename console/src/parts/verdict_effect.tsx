@@ -1,33 +1,34 @@
-/** What a verdict changed: ranks before and after it, side by side, and the memories that it moved. */
+/** The effect of a verdict: ranks before and after it, side by side, and the memories that it moved. */
 
 import { useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { address, useShared } from "../state";
-import { type Asked, type Changed, deep, type Missing } from "./asking";
+import { type AnswerState, comparisonBody, type MissingSentence, type VerdictEffect } from "./answer_state";
 import { counted, figure, Panel, Problem } from "./basic";
 import { moved, type Movement, Slopes } from "./slopes";
 
 interface Props {
-  asked: Asked;
-  changed: Changed;
-  change: (part: Partial<Asked>) => void;
+  state: AnswerState;
+  effect: VerdictEffect;
+  change: (part: Partial<AnswerState>) => void;
 }
 
-export function ChangedView({ asked, changed, change }: Props) {
+export function EffectView({ state, effect, change }: Props) {
   const { engram } = useShared();
   const [error, setError] = useState<unknown>();
-  const { verdict } = changed;
+  const { verdict } = effect;
   const takeBack = async () => {
+    setError(undefined);
     try {
       await engram.revoke(verdict.feedback_id);
-      const after = await read<Schemas["CompareOut"]>(engram.api.POST("/query/compare", { body: deep(asked) }));
-      change({ changed: { ...changed, before: changed.after, after, takenBack: true } });
+      const after = await read<Schemas["CompareOut"]>(engram.api.POST("/query/compare", { body: comparisonBody(state) }));
+      change({ effect: { ...effect, before: effect.after, after, isRevoked: true } });
     } catch (failed) {
       setError(failed);
     }
   };
-  const all = movements(changed);
+  const all = movements(effect);
   const many = all.filter(moved).length;
   return (
     <Panel
@@ -35,8 +36,8 @@ export function ChangedView({ asked, changed, change }: Props) {
       title="What changed"
       note={
         <>
-          {changed.takenBack ? "Without verdict " : "By verdict "}
-          <strong>{verdict.feedback_id}</strong> of {verdict.judge}: {changed.said}
+          {effect.isRevoked ? "Without verdict " : "By verdict "}
+          <strong>{verdict.feedback_id}</strong> of {verdict.judge}: {effect.summary}
         </>
       }
     >
@@ -50,14 +51,14 @@ export function ChangedView({ asked, changed, change }: Props) {
         )}
         <div class="half">
           <Slopes movements={all} />
-          {!changed.takenBack && verdict.changes && verdict.changes.length > 0 && <Moves changes={verdict.changes} asked={asked} missing={changed.missing} />}
+          {!effect.isRevoked && verdict.changes && verdict.changes.length > 0 && <Moves changes={verdict.changes} state={state} missing={effect.missing} />}
         </div>
-        <Problem error={error} />
+        <Problem error={error} again={() => void takeBack()} />
         <div class="row">
-          <a class="button" href={address("learned", "", { c: asked.collection })}>
+          <a class="button" href={address("learned", "", { c: state.collection })}>
             What it learned
           </a>
-          {!changed.takenBack && (
+          {!effect.isRevoked && (
             <button type="button" class="danger" onClick={() => void takeBack()}>
               Take it back
             </button>
@@ -68,7 +69,7 @@ export function ChangedView({ asked, changed, change }: Props) {
   );
 }
 
-function movements({ before, after }: Changed): Movement[] {
+function movements({ before, after }: VerdictEffect): Movement[] {
   const all = new Map<string, Movement>();
   for (const one of before.passages) {
     all.set(one.passage_id, { id: one.passage_id, title: one.title ?? one.passage_id, before: one.rank_b, after: null });
@@ -83,9 +84,9 @@ function movements({ before, after }: Changed): Movement[] {
 
 export const CHANNELS: Record<string, string> = { task: "memory", time: "memory of times", recall: "support for this question" };
 
-function Moves({ changes, asked, missing }: { changes: readonly Schemas["ChangeOut"][]; asked: Asked; missing: readonly Missing[] }) {
+function Moves({ changes, state, missing }: { changes: readonly Schemas["ChangeOut"][]; state: AnswerState; missing: readonly MissingSentence[] }) {
   const texts = new Map(
-    [...(asked.answer?.passages.flatMap((passage) => passage.sentences) ?? []), ...missing].map((one) => [one.sentence_id, one.text]),
+    [...state.answer.passages.flatMap((passage) => passage.sentences), ...missing].map((one) => [one.sentence_id, one.text]),
   );
   const sentences = [...new Set(changes.map((one) => one.sentence_id))];
   return (

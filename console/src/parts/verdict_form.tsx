@@ -1,47 +1,45 @@
-/** What a person says of an answer: what helped, what did not, what is missing. */
+/** The form of a verdict on sentences: which helped, which did not, and what is missing. */
 
 import { useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { useShared } from "../state";
-import { type Asked, deep, type Missing } from "./asking";
+import { type AnswerState, comparisonBody, type Mark, type MissingSentence } from "./answer_state";
 import { counted, Panel, Problem } from "./basic";
 
 interface Props {
-  asked: Asked;
-  change: (part: Partial<Asked>) => void;
+  state: AnswerState;
+  change: (part: Partial<AnswerState>) => void;
 }
 
-export function Judging({ asked, change }: Props) {
+export function VerdictForm({ state, change }: Props) {
   const { engram, may } = useShared();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const answer = asked.answer;
-  if (answer === null) return null;
-  const of = (as: "supporting" | "rejected") => [...asked.marks].filter(([, mark]) => mark === as).map(([id]) => id);
-  const [supporting, rejected] = [of("supporting"), of("rejected")];
-  const nothing = supporting.length + rejected.length + asked.missing.length === 0;
+  const marked = (type: Mark) => [...state.marks].filter(([, mark]) => mark === type).map(([id]) => id);
+  const [supporting, rejected] = [marked("supporting"), marked("rejected")];
+  const nothing = supporting.length + rejected.length + state.missing.length === 0;
 
   const judge = async () => {
     setBusy(true);
     setError(undefined);
     try {
-      const ranked = () => read<Schemas["CompareOut"]>(engram.api.POST("/query/compare", { body: deep(asked) }));
+      const ranked = () => read<Schemas["CompareOut"]>(engram.api.POST("/query/compare", { body: comparisonBody(state) }));
       const before = await ranked();
-      const verdict = await engram.feedback(answer.query_id, {
+      const verdict = await engram.feedback(state.answer.query_id, {
         supporting: supporting.map((sentence_id) => ({ sentence_id })),
         rejected: rejected.map((sentence_id) => ({ sentence_id })),
-        missed: asked.missing.map(({ sentence_id }) => ({ sentence_id })),
-        complete: asked.whole,
+        missed: state.missing.map(({ sentence_id }) => ({ sentence_id })),
+        complete: state.isComplete,
         wait: true,
       });
       const after = await ranked();
-      const said = inWords(supporting.length, rejected.length, asked.missing.length);
+      const summary = inWords(supporting.length, rejected.length, state.missing.length);
       change({
-        changed: { verdict, said, before, after, takenBack: false, missing: asked.missing },
+        effect: { verdict, summary, before, after, isRevoked: false, missing: state.missing },
         marks: new Map(),
         missing: [],
-        whole: false,
+        isComplete: false,
       });
       requestAnimationFrame(() => document.getElementById("changed")?.focus());
     } catch (failed) {
@@ -52,14 +50,14 @@ export function Judging({ asked, change }: Props) {
   };
 
   return (
-    <Panel title="Your verdict">
+    <Panel title="Your verdict on sentences">
       <div class="stack close">
         <p class={nothing ? "quiet" : ""} aria-live="polite">
-          {nothing ? "Mark sentences with the thumbs beside them." : `${inWords(supporting.length, rejected.length, asked.missing.length)}.`}
+          {nothing ? "Mark sentences with the signs beside them, then press Judge. Thumbs are stored at once." : `${inWords(supporting.length, rejected.length, state.missing.length)}.`}
         </p>
-        {asked.missing.length > 0 && (
+        {state.missing.length > 0 && (
           <ul class="stack close">
-            {asked.missing.map((one) => (
+            {state.missing.map((one) => (
               <li key={one.sentence_id} class="picked">
                 <span>
                   <strong>{one.title}</strong> {one.text}
@@ -68,7 +66,7 @@ export function Judging({ asked, change }: Props) {
                   type="button"
                   class="plain"
                   aria-label={`Leave out: ${one.text}`}
-                  onClick={() => change({ missing: asked.missing.filter((other) => other !== one) })}
+                  onClick={() => change({ missing: state.missing.filter((other) => other !== one) })}
                 >
                   Leave out
                 </button>
@@ -76,15 +74,15 @@ export function Judging({ asked, change }: Props) {
             ))}
           </ul>
         )}
-        {may("read") && <Search asked={asked} onPick={(one) => change({ missing: [...asked.missing, one] })} />}
+        {may("read") && <EvidenceSearch state={state} onPick={(one) => change({ missing: [...state.missing, one] })} />}
         <label class="check">
-          <input type="checkbox" checked={asked.whole} onChange={(event) => change({ whole: event.currentTarget.checked })} />
+          <input type="checkbox" checked={state.isComplete} onChange={(event) => change({ isComplete: event.currentTarget.checked })} />
           <span>
             That is all the evidence
             <span class="quiet"> – highlighted sentences that I did not mark count as no help</span>
           </span>
         </label>
-        <Problem error={error} />
+        <Problem error={error} again={() => void judge()} />
         <button type="button" class="main" disabled={nothing || busy} onClick={() => void judge()}>
           {busy ? "Learning …" : "Judge"}
         </button>
@@ -103,8 +101,8 @@ function inWords(supporting: number, rejected: number, missing: number): string 
     .join(", ");
 }
 
-/** Looks for evidence that the answer lacks. It compares two arms, which leaves no query behind. */
-function Search({ asked, onPick }: { asked: Asked; onPick: (one: Missing) => void }) {
+/** A search for evidence that the answer lacks. It compares two arms, which stores no query. */
+function EvidenceSearch({ state, onPick }: { state: AnswerState; onPick: (one: MissingSentence) => void }) {
   const { engram, collection } = useShared();
   const [words, setWords] = useState("");
   const [found, setFound] = useState<Schemas["PassageOut"][] | null>(null);
@@ -124,7 +122,7 @@ function Search({ asked, onPick }: { asked: Asked; onPick: (one: Missing) => voi
       setError(failed);
     }
   };
-  const taken = new Set([...asked.missing.map((one) => one.sentence_id), ...asked.marks.keys()]);
+  const taken = new Set([...state.missing.map((one) => one.sentence_id), ...state.marks.keys()]);
   return (
     <details class="missing">
       <summary>Evidence is missing</summary>
