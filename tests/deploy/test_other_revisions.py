@@ -124,7 +124,7 @@ def test_the_working_tree_opens_what_another_revision_wrote(
     place.run("migrate")
     with place.installation(settings, application) as site:
         assert schema_drift.missing(site.application.database) == []
-        site.application.check_encoders()
+        site.application.startup.check_encoders()
         assert site.findings() == []
         with place.service() as url:
             after = tell(WORKING_TREE, url, "story", before["written"])
