@@ -1,9 +1,14 @@
-"""How the pages beside this file become a site: `make site`. Nothing in it is loaded from elsewhere."""
+"""How pages become a site: those beside this file, the README, and measurements. Nothing is loaded from elsewhere.
+
+The source directory is the repository, so that links between these folders hold: `make site`.
+"""
 
 project = "Engram"
 author = copyright = "Engram contributors"
 extensions = ["myst_parser"]
-exclude_patterns = ["settings.py"]
+include_patterns = ["docs/**", "evaluation/measurements/*", "README.md"]
+exclude_patterns = [".*", "build", "console", "clients", "tests", "**/node_modules"]
+root_doc = "docs/index"
 html_theme = "furo"
 html_title = "Engram"
 html_show_sphinx = False

@@ -20,6 +20,8 @@ FENCE = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>sh|python|py)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+COMMAND = re.compile(r"\n(?=engram |curl |\.venv/)")
+"""Where the next command of a block begins: it may need what the one before it printed."""
 PLACEHOLDERS = {
     "QUERY_ID": r'"query_id":"([0-9a-f-]{36})"|^query ([0-9a-f-]{36}):',
     "FEEDBACK_ID": r'"feedback_id":(\d+)|^verdict (\d+)',
@@ -64,9 +66,12 @@ class Reader:
 
     def run(self, block: Block) -> str:
         """Run one block and return its output; AssertionError if a command fails."""
-        text = self._filled(block.text)
-        shown = self._shell(text, block) if block.language == "sh" else self._python(text)
-        self.output += shown
+        shown = ""
+        for command in re.split(COMMAND, block.text) if block.language == "sh" else [block.text]:
+            text = self._filled(command)
+            printed = self._shell(text, block) if block.language == "sh" else self._python(text)
+            self.output += printed
+            shown += printed
         return shown
 
     def _filled(self, text: str) -> str:
