@@ -30,6 +30,7 @@ from tests.support.command import Cli
 from tests.support.databases import migrated
 from tests.support.live_server import LiveServer
 from tests.support.modelled import Modelled
+from tests.support.processes import eventually
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
@@ -231,8 +232,11 @@ def ingest(application: Application, collection: str) -> Ingest:
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
         reception.add(list(enumerate(bodies, start=1)), [])
         job_id = reception.finish()
+        scope = application.access.scope(into)
         application.runner.run_ready()
-        job = application.jobs.job(application.access.scope(into), job_id)
+        # A worker that the test started may have taken the job instead.
+        eventually(lambda: application.jobs.job(scope, job_id).status != "running", "the end of the ingest")
+        job = application.jobs.job(scope, job_id)
         return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
 
     return run
