@@ -24,7 +24,7 @@ COMMAND = re.compile(r"\n(?=engram |curl |\.venv/)")
 """Where the next command of a block begins: it may need what the one before it printed."""
 PLACEHOLDERS = {
     "QUERY_ID": r'"query_id":"([0-9a-f-]{36})"|^query ([0-9a-f-]{36}):',
-    "FEEDBACK_ID": r'"feedback_id":(\d+)|^verdict (\d+)',
+    "FEEDBACK_ID": r'"feedback_id":(\d+)|^feedback (\d+): ',
     "SENTENCE_ID": r'"sentence_id":(\d+)|^ +\[(\d+)\]',
     "GENERATION": r"^ *generation (\d+)",
     "FACT": r"^(?:fact )?(\d+): ",
