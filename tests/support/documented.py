@@ -66,13 +66,13 @@ class Reader:
 
     def run(self, block: Block) -> str:
         """Run one block and return its output; AssertionError if a command fails."""
-        shown = ""
+        output = ""
         for command in re.split(COMMAND, block.text) if block.language == "sh" else [block.text]:
             text = self._filled(command)
             printed = self._shell(text, block) if block.language == "sh" else self._python(text)
             self.output += printed
-            shown += printed
-        return shown
+            output += printed
+        return output
 
     def _filled(self, text: str) -> str:
         for address in ("http://127.0.0.1:8000", "http://localhost:8000", "localhost:8000"):
