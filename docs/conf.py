@@ -1,12 +1,12 @@
 """Settings of Sphinx for the site of `make site`: docs/, measurements, and the README of each package.
 
-The source directory is the repository, so every link between these pages is checked. Nothing is loaded from elsewhere.
+The source directory is the repository, so every link between these pages is checked.
 """
 
 project = "Engram"
 author = copyright = "Engram contributors"
 extensions = ["myst_parser"]
-include_patterns = ["docs/**", "evaluation/measurements/*", "*.md", "*/README.md", "clients/*/README.md", "integrations/*/README.md"]
+include_patterns = ["docs/**", "evaluation/measurements/*", "*.md", "**/README.md"]
 exclude_patterns = [".*", "build", "CHANGELOG.md", "**/node_modules"]
 root_doc = "docs/index"
 html_theme = "furo"

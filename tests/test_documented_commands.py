@@ -41,8 +41,8 @@ CLAIMS = {
 }
 """Patterns that each page's output shows, in this order."""
 CORPUS = [
-    {"id": "titan", "text": "Christiaan Huygens discovered Titan in 1655.", "metadata": {"topic": "space", "year": 1655}},
-    {"id": "rhea", "text": "Giovanni Cassini discovered Rhea in 1672.", "metadata": {"topic": "space", "year": 1672}},
+    {"id": "titan", "text": "Huygens discovered Titan in 1655.", "metadata": {"topic": "space", "year": 1655}},
+    {"id": "rhea", "text": "Cassini discovered Rhea in 1672.", "metadata": {"topic": "space", "year": 1672}},
 ]
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine starts a dozen commands slowly
@@ -68,7 +68,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
     try:
         deadline = time.monotonic() + START_SECONDS
         while "Ctrl-C here stops" not in log.read_text():
-            assert up.poll() is None and time.monotonic() < deadline, log.read_text()
+            assert up.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
         yield folder, url, env
     finally:
@@ -81,7 +82,7 @@ def write_documents(folder: Path) -> None:
     with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(passage) + "\n" for passage in CORPUS)
     (folder / "handbook").mkdir()
-    (folder / "handbook" / "travel.md").write_text("# Travel\n\nTrips are booked by the office.\n", encoding="utf-8")
+    (folder / "handbook" / "travel.md").write_text("# Travel\n\nThe office books trips.\n", encoding="utf-8")
 
 
 def renew_sample(url: str) -> None:
@@ -98,7 +99,7 @@ def renew_sample(url: str) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[str, str]]) -> None:
     folder, url, env = service
-    if name == "tutorial-frontend.md":  # it says what a thumb on a new corpus changes, and the README taught already
+    if name == "tutorial-frontend.md":  # its figures are of a corpus that learned nothing
         renew_sample(url)
     reader = Reader(folder, url, env)
     runnable = [block for block in blocks(PAGES[name]) if block.reason is None]

@@ -313,7 +313,7 @@ class SufficiencyOut(AnswerModel):
         ),
     )
     features: dict[str, FeatureTraceOut] = Field(
-        description="By name (docs/sufficiency.md). None where nothing was found."
+        description="By name (docs/ranking.md). None where nothing was found."
     )
     events: int = Field(description="Verdicts in the weights.")
     influences: list[SufficiencyInfluenceOut] = Field(
@@ -378,7 +378,7 @@ class QueryOut(AnswerModel):
         ge=0,
         le=1,
         description=(
-            "With what probability the first five passages hold all the evidence (docs/sufficiency.md); "
+            "With what probability the first five passages hold all the evidence (docs/ranking.md); "
             "verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'."
         ),
     )
