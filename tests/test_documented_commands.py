@@ -45,7 +45,7 @@ CORPUS = [
     {"id": "rhea", "text": "Cassini discovered Rhea in 1672.", "metadata": {"topic": "space", "year": 1672}},
 ]
 
-pytestmark = pytest.mark.timeout(600)  # a busy machine starts a dozen commands slowly
+pytestmark = pytest.mark.timeout(1200)  # a busy machine starts a dozen commands slowly
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ PLACEHOLDERS = {
     "FACT": r"^(?:fact )?(\d+): ",
 }
 """Words that a reader replaces, each with what shows its value in an output; the last occurrence counts."""
-WAIT_SECONDS = 120.0
+WAIT_SECONDS = 400.0
 
 
 @dataclass(frozen=True)
