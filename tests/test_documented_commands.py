@@ -8,12 +8,10 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import httpx
 import pytest
 
-from engram import sample
 from tests.support.documented import ROOT, Reader, blocks, checkout
-from tests.support.processes import PATIENCE_SECONDS, eventually, free_port
+from tests.support.processes import PATIENCE_SECONDS, free_port
 
 PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("tutorial-*.md")))}
 START_SECONDS = 400.0
@@ -85,22 +83,9 @@ def write_documents(folder: Path) -> None:
     (folder / "handbook" / "travel.md").write_text("# Travel\n\nThe office books trips.\n", encoding="utf-8")
 
 
-def renew_sample(url: str) -> None:
-    """Make the sample corpus as new: nothing was learned on it."""
-    here = {"collection": sample.COLLECTION}
-    with httpx.Client(base_url=url, timeout=60) as client:
-        client.delete(f"/collections/{sample.COLLECTION}").raise_for_status()
-        headers = {"content-type": "application/x-ndjson"}
-        sent = client.post("/passages", params=here, content=sample.corpus(), headers=headers).raise_for_status()
-        status = sent.json()["status_url"]
-        eventually(lambda: client.get(status).json()["status"] == "succeeded", "the sample corpus")
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[str, str]]) -> None:
     folder, url, env = service
-    if name == "tutorial-frontend.md":  # its figures are of a corpus that learned nothing
-        renew_sample(url)
     reader = Reader(folder, url, env)
     runnable = [block for block in blocks(PAGES[name]) if block.reason is None]
     assert runnable, "a tutorial without a command teaches nothing"

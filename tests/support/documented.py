@@ -68,13 +68,13 @@ class Reader:
         """Run one block and return its output; AssertionError if a command fails."""
         output = ""
         for command in re.split(COMMAND, block.text) if block.language == "sh" else [block.text]:
-            text = self._filled(command)
-            printed = self._shell(text, block) if block.language == "sh" else self._python(text)
+            text = self._fill(command)
+            printed = self._run_shell(text, block) if block.language == "sh" else self._run_python(text)
             self.output += printed
             output += printed
         return output
 
-    def _filled(self, text: str) -> str:
+    def _fill(self, text: str) -> str:
         for address in ("http://127.0.0.1:8000", "http://localhost:8000", "localhost:8000"):
             text = text.replace(address, self._url)
         for name, pattern in PLACEHOLDERS.items():
@@ -85,7 +85,7 @@ class Reader:
                 text = re.sub(rf"\b{name}\b", last if isinstance(last, str) else next(filter(None, last)), text)
         return text
 
-    def _shell(self, text: str, block: Block) -> str:
+    def _run_shell(self, text: str, block: Block) -> str:
         done = subprocess.run(
             ["bash", "-c", f"shopt -s expand_aliases\nset -eo pipefail\n{text}"],
             cwd=self._folder,
@@ -100,7 +100,7 @@ class Reader:
         assert "problem:" not in done.stdout, f"{where}: the service refused a request\n{done.stdout[-2000:]}"
         return done.stdout
 
-    def _python(self, text: str) -> str:
+    def _run_python(self, text: str) -> str:
         printed = io.StringIO()
         with environment(self._env), contextlib.redirect_stdout(printed):
             exec(compile(text, "<page>", "exec"), self._names)
@@ -124,5 +124,5 @@ def checkout(folder: Path) -> dict[str, str]:
     (folder / ".venv").symlink_to(sys.prefix)
     for name in ("clients", "evaluation_sets", "deploy"):
         (folder / name).symlink_to(ROOT / name)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-    return kept | {"PATH": f"{folder / '.venv' / 'bin'}:{kept['PATH']}", "COLUMNS": "200"}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+    return variables | {"PATH": f"{folder / '.venv' / 'bin'}:{variables['PATH']}", "COLUMNS": "200"}
