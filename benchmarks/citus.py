@@ -226,7 +226,7 @@ def application(
     """An application with these models and a client of it."""
     with closing(Application(settings, addresses, consumer="benchmark")) as app:
         app.models.__dict__.update(models)
-        app.warm_up()
+        app.startup.warm_up()
         with TestClient(create_app(app), raise_server_exceptions=False) as http:
             yield app, http
 

@@ -69,7 +69,7 @@ def application() -> Iterator[tuple[Application, Servers]]:
             migrate(addresses.database_url)
         app = Application(settings, addresses, consumer=f"benchmark-{uuid.uuid4()}")
         try:
-            app.warm_up()
+            app.startup.warm_up()
             yield app, addresses
         finally:
             app.close()

@@ -153,7 +153,7 @@ def application(settings: Settings, addresses: Servers, heavy: Heavy) -> Iterato
     """The application, encoder and language loaded."""
     services = Application(settings, addresses, consumer="tests")
     services.models.embedder, services.models.language = heavy
-    services.warm_up()
+    services.startup.warm_up()
     yield services
     services.close()
 

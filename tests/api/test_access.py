@@ -280,14 +280,14 @@ def test_what_others_can_reach_starts_with_a_key_or_told_so(
     application.access_keys.make(LOCAL, AccessKeyRequest(name="first", scopes={"*": ["admin"]}))
     elsewhere = variant(host="0.0.0.0")
     assert elsewhere.authentication.needed
-    elsewhere.check_access()
+    elsewhere.auth_services.check()
     monkeypatch.setattr("engram.storage.auth.access_key_rows.any_counts", lambda _: False)
     with pytest.raises(ConfigurationError, match="engram access create-key NAME"):
-        elsewhere.check_access()
+        elsewhere.auth_services.check()
     for told, needed_there in (("keys", True), ("open", False)):
         built = variant(host="0.0.0.0", access=told)
-        built.check_access()
+        built.auth_services.check()
         assert built.authentication.needed is needed_there
     here = variant()
-    here.check_access()
+    here.auth_services.check()
     assert not here.authentication.needed

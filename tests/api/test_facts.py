@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from engram.providers.llm import Llm
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.facts.fact_instructions import InstructService
-from engram.services.facts.text_facts import TextService
 from tests.api.conftest import Variant
 from tests.conftest import Ingest
 from tests.support import past
@@ -203,18 +200,23 @@ def test_what_says_nothing_is_refused(http: TestClient, there: str, path: str, b
 
 
 @pytest.fixture
-def worded(application: Application) -> Iterator[OpenAiServer]:
-    """The application with a language model."""
+def model_server() -> Iterator[OpenAiServer]:
+    """Endpoint of a language model, without replies yet."""
     with OpenAiServer() as server:
-        llm = Llm(base_url=server.base_url, api_key=None, model="test")
-        application.__dict__["instruct"] = InstructService(application.facts, application.fact_search, llm)
         yield server
-        del application.__dict__["instruct"]
 
 
-def test_an_instruction_in_words_is_applied_once(http: TestClient, there: str, worded: OpenAiServer) -> None:
-    paris = state(http, there, "a", "Paris")
-    worded.queue(
+@pytest.fixture
+def model_http(variant: Variant, model_server: OpenAiServer) -> TestClient:
+    """Client of an application that asks ``model_server``."""
+    return TestClient(create_app(variant(llm_base_url=model_server.base_url, llm_max_attempts=1)))
+
+
+def test_an_instruction_in_words_is_applied_once(
+    model_http: TestClient, there: str, model_server: OpenAiServer
+) -> None:
+    paris = state(model_http, there, "a", "Paris")
+    model_server.queue(
         """{"remove": [1], "add": [{"subject": "Marie Curie", "relation": "place of birth", "object": "Warsaw"}]}"""
     )
     body = {
@@ -222,13 +224,13 @@ def test_an_instruction_in_words_is_applied_once(http: TestClient, there: str, w
         "judge": "ana",
         "instruction": "Marie Curie was born in Warsaw, not in Paris.",
     }
-    done = send(http, "POST", "/facts/revise", "1", **body)
+    done = send(model_http, "POST", "/facts/revise", "1", **body)
     assert [event["kind"] for event in done["events"]] == ["assert", "contradict"]
-    assert send(http, "POST", "/facts/revise", "1", **body)["events"] == done["events"]
-    assert len(worded.requests) == 1
-    asked = worded.requests[0].json["messages"][1]["content"]
+    assert send(model_http, "POST", "/facts/revise", "1", **body)["events"] == done["events"]
+    assert len(model_server.requests) == 1
+    asked = model_server.requests[0].json["messages"][1]["content"]
     assert "[1] Marie Curie | place of birth | Paris" in asked
-    assert http.get(f"/facts/{paris['fact_id']}", params={"collection": there}).json()["doubted"]
+    assert model_http.get(f"/facts/{paris['fact_id']}", params={"collection": there}).json()["doubted"]
 
 
 def test_an_instruction_needs_a_model(http: TestClient, there: str) -> None:
@@ -244,32 +246,20 @@ TAUGHT = {"subject": "Ada Berg", "relation": "taught in", "object": "Oslo", "sen
 READ = json.dumps({"facts": [TAUGHT]})
 
 
-@pytest.fixture
-def reading(application: Application) -> Iterator[OpenAiServer]:
-    """A model that reads texts where a request asks for it."""
-    with (
-        OpenAiServer() as server,
-        Llm(base_url=server.base_url, api_key=None, model="small", max_attempts=1) as llm,
-    ):
-        application.__dict__["texts"] = TextService(application.language, llm, "rules")
-        yield server
-        del application.__dict__["texts"]
-
-
 def test_a_model_reads_a_text_once_and_only_where_that_is_asked_for(
-    http: TestClient, there: str, reading: OpenAiServer
+    model_http: TestClient, there: str, model_server: OpenAiServer
 ) -> None:
     body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
-    ruled = send(http, "POST", "/facts", **body)
-    assert (ruled["extraction"], reading.requests) == ("rules", [])
-    reading.queue(NAMES, READ)
-    read = send(http, "POST", "/facts", "1", **body, extraction="llm")
+    ruled = send(model_http, "POST", "/facts", **body)
+    assert (ruled["extraction"], model_server.requests) == ("rules", [])
+    model_server.queue(NAMES, READ)
+    read = send(model_http, "POST", "/facts", "1", **body, extraction="llm")
     assert (read["extraction"], read["warnings"]) == ("llm", [])
     assert [(one["predicate"], one["object"]) for one in read["facts"]] == [("taught in", "Oslo")]
-    shown = http.get(f"/facts/{read['facts'][0]['fact_id']}", params={"collection": there}).json()
+    shown = model_http.get(f"/facts/{read['facts'][0]['fact_id']}", params={"collection": there}).json()
     assert {source["text"] for source in shown["sources"]} == {"She taught in Oslo."}
-    again = send(http, "POST", "/facts", "1", **body, extraction="llm")
-    assert (again["events"], again["extraction"], len(reading.requests)) == (read["events"], None, 2)
+    again = send(model_http, "POST", "/facts", "1", **body, extraction="llm")
+    assert (again["events"], again["extraction"], len(model_server.requests)) == (read["events"], None, 2)
 
 
 @pytest.mark.parametrize(
@@ -283,35 +273,40 @@ def test_a_model_reads_a_text_once_and_only_where_that_is_asked_for(
     ],
 )
 def test_the_rules_read_what_the_model_fails_and_that_is_said(
-    http: TestClient, there: str, reading: OpenAiServer, said: list[str | Reply], budget: dict[str, int], calls: int
+    model_http: TestClient,
+    there: str,
+    model_server: OpenAiServer,
+    said: list[str | Reply],
+    budget: dict[str, int],
+    calls: int,
 ) -> None:
-    reading.queue(*said)
+    model_server.queue(*said)
     body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
-    read = send(http, "POST", "/facts", **body, extraction="llm", budget=budget)
+    read = send(model_http, "POST", "/facts", **body, extraction="llm", budget=budget)
     assert read["extraction"] == "rules"
     assert [warning["type"] for warning in read["warnings"]] == ["read-by-rules"]
     assert ("place of birth", "Lund") in {(one["predicate"], one["object"]) for one in read["facts"]}
-    assert len(reading.requests) == calls
+    assert len(model_server.requests) == calls
 
 
 def test_a_long_text_is_read_in_pieces_and_a_piece_that_fails_by_rules(
-    http: TestClient, there: str, reading: OpenAiServer
+    model_http: TestClient, there: str, model_server: OpenAiServer
 ) -> None:
     filler = "".join(f" Line {number} says {'nothing ' * 12}of note." for number in range(260))
     text = f"Ada Berg was born in Lund.{filler} Cara Lind was born in Malmö."
     fact = {"subject": "Ada Berg", "relation": "native of", "object": "Lund", "sentence": 1}
-    reading.queue(NAMES, json.dumps({"facts": [fact]}), Reply("no", status=400))
-    read = send(http, "POST", "/facts", collection=there, source="a page", text=text, extraction="llm")
-    assert (read["extraction"], len(read["warnings"]), len(reading.requests)) == ("llm", 1, 3)
+    model_server.queue(NAMES, json.dumps({"facts": [fact]}), Reply("no", status=400))
+    read = send(model_http, "POST", "/facts", collection=there, source="a page", text=text, extraction="llm")
+    assert (read["extraction"], len(read["warnings"]), len(model_server.requests)) == ("llm", 1, 3)
     said = {(one["subject"]["name"], one["predicate"], one["object"]) for one in read["facts"]}
     assert {("Ada Berg", "native of", "Lund"), ("Cara Lind", "place of birth", "Malmö")} <= said
     assert ("Ada Berg", "place of birth", "Lund") not in said
 
 
 def test_a_model_that_reads_takes_its_scope_and_an_endpoint(
-    http: TestClient, variant: Variant, there: str, reading: OpenAiServer
+    model_http: TestClient, variant: Variant, there: str, model_server: OpenAiServer
 ) -> None:
-    guarded = variant(access="keys", llm_base_url=reading.base_url, llm_max_attempts=1, facts_extraction="llm")
+    guarded = variant(access="keys", llm_base_url=model_server.base_url, llm_max_attempts=1, facts_extraction="llm")
     body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
     found = {}
     for name, scopes in (("without", ["ingest"]), ("with", ["ingest", "llm"])):

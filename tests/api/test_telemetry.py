@@ -26,6 +26,7 @@ from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.telemetry import metrics, stages, tracing
 from engram.telemetry.metrics_endpoint import Exposed
+from tests.api.conftest import Variant
 from tests.support.forks import ROOT
 from tests.support.state import given_episode, judge, sentences
 
@@ -154,10 +155,8 @@ def test_refusals_that_come_before_any_route_are_told_of(http: TestClient) -> No
 
 
 @pytest.mark.parametrize("changed", [{"host": "192.0.2.1"}, {"metrics_port": 9464}, {"metrics_port": 0}])
-def test_the_api_shows_metrics_to_its_own_machine_only(application: Application, changed: dict[str, Any]) -> None:
-    apart = Application.__new__(Application)
-    apart.__dict__.update(application.__dict__ | {"settings": application.settings.model_copy(update=changed)})
-    with TestClient(create_app(apart)) as http:
+def test_the_api_shows_metrics_to_its_own_machine_only(variant: Variant, changed: dict[str, Any]) -> None:
+    with TestClient(create_app(variant(**changed))) as http:
         assert http.get("/metrics").status_code == 404
 
 

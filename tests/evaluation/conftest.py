@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from engram import sample
+from engram.providers.llm import Llm
 from engram.runtime.container import Application, Servers
 from engram_evaluation.commands.evaluate_command import varied
 from engram_evaluation.dataset import Dataset, load
@@ -53,10 +54,11 @@ def run_protocol(
         dataset: Dataset = sample_dataset,
         *,
         weights: Path | None = None,
+        llm: Llm | None = None,
         drawn: bool = False,
         **options: Any,
     ) -> RunReport:
-        services = application if weights is None else started_from(weights)
+        services = application if weights is None and llm is None else changed(weights, llm)
         console = Console(file=io.StringIO())
 
         def vary(variation: Variation) -> Application:
@@ -69,10 +71,13 @@ def run_protocol(
 
     with ExitStack() as stack:
 
-        def started_from(weights: Path) -> Application:
-            settings = application.settings.model_copy(update={"ranking_prior": weights})
+        def changed(weights: Path | None, llm: Llm | None) -> Application:
+            """Make an application that starts from other weights, or asks a language model."""
+            update: dict[str, Any] = {} if weights is None else {"ranking_prior": weights}
+            settings = application.settings.model_copy(update=update)
             other = stack.enter_context(closing(Application(settings, addresses)))
             other.models.embedder, other.models.language = application.embedder, application.language
+            other.models.llm = llm
             return other
 
         yield run

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -59,16 +60,10 @@ def server() -> Iterator[OpenAiServer]:
 
 
 @pytest.fixture
-def answering(
-    server: OpenAiServer, application: Application, run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Evaluate]:
-    """Protocols, with an endpoint behind the application; no part of it that is made meanwhile outlives that."""
-    before = set(application.__dict__)
+def answering(server: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate]:
+    """Protocols on an application that asks ``server``."""
     with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
-        monkeypatch.setattr(application.models, "llm", llm)
-        yield run_protocol
-    for part in application.__dict__.keys() - before:
-        del application.__dict__[part]
+        yield partial(run_protocol, llm=llm)
 
 
 @pytest.fixture

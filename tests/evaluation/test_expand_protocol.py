@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,10 +13,8 @@ from rich.console import Console
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.providers.llm import Llm
-from engram.runtime.container import Application
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.retrieval.query_expansion import ExpandService
 from engram_evaluation import adapt_table, expand_table
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.expand_protocol import check
@@ -35,18 +34,17 @@ def few(sample_dataset: Dataset) -> Dataset:
 
 
 @pytest.fixture
-def model(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAiServer]:
-    """The application asks this server, which has no words of its own yet."""
-    with (
-        OpenAiServer() as server,
-        Llm(base_url=server.base_url, api_key=None, model="small", max_attempts=1) as llm,
-    ):
-        expand = application.expand
-        monkeypatch.setattr(application.models, "llm", llm)
-        monkeypatch.setattr(
-            application, "expand", ExpandService(expand._database, expand._encoder, expand._limits, llm)
-        )
+def model() -> Iterator[OpenAiServer]:
+    """Endpoint of a language model, without a handler yet."""
+    with OpenAiServer() as server:
         yield server
+
+
+@pytest.fixture
+def expanding(model: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate]:
+    """Protocols on an application that asks ``model``."""
+    with Llm(base_url=model.base_url, api_key=None, model="small", max_attempts=1) as llm:
+        yield partial(run_protocol, llm=llm)
 
 
 def figure(report: RunReport, group: str, retriever: str, method: str = "", how: str = adapt_table.BASE) -> float:
@@ -107,7 +105,7 @@ def test_a_method_sends_and_teaches_its_own_units(
 
 
 def test_units_are_made_live_by_the_endpoint_and_kept(
-    run_protocol: Evaluate, few: Dataset, model: OpenAiServer
+    expanding: Evaluate, few: Dataset, model: OpenAiServer
 ) -> None:
     """A hypothetical passage is asked for once a question, whatever arms use it, and its price is the query's."""
     passages = {p["id"]: p["text"] for p in few.passages}
@@ -119,7 +117,7 @@ def test_units_are_made_live_by_the_endpoint_and_kept(
 
     model._handler = clairvoyant
     options: dict[str, Any] = {"retrievers": ("dense",), "live": True, "methods": ("hyde",), "limit": 4}
-    report = run_protocol("expand", few, **options)
+    report = expanding("expand", few, **options)
     assert len(model.requests) == 4
     name = expand_table.arm("dense", "hyde", expand_table.WIDENED)
     assert report.value("mrr", expand_table.KEPT, 1, name) == 1.0  # the passage that was invented is there
@@ -132,14 +130,12 @@ def test_units_are_made_live_by_the_endpoint_and_kept(
     assert costs["dense, hyde, widened"][0] == "1.00"
     assert float(costs["dense, hyde, widened"][1]) > 100
     assert costs["dense, hyde, evolved keys"][0] == "0.00"
-    again = run_protocol("expand", few, **options)
+    again = expanding("expand", few, **options)
     assert len(model.requests) == 4
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in report.phases]
 
 
-def test_what_each_arm_finds_is_answered_and_marked(
-    run_protocol: Evaluate, few: Dataset, model: OpenAiServer
-) -> None:
+def test_what_each_arm_finds_is_answered_and_marked(expanding: Evaluate, few: Dataset, model: OpenAiServer) -> None:
     """A reader who knows an answer when it sees the gold sentence is right where that passage came first."""
     held = replace(few, questions=tuple(replace(q, answers=(f"Answer of {q.id}",)) for q in few.questions))
     telling = {q.text: (q.answers[0], {gold.text for gold in q.gold}) for q in held.questions}
@@ -161,7 +157,7 @@ def test_what_each_arm_finds_is_answered_and_marked(
         "answered": True,
         "top_k": 1,
     }
-    report = run_protocol("expand", held, **options)
+    report = expanding("expand", held, **options)
     assert len(model.requests) == 4 * 4 * 2  # alone, widened, evolved and both; an answer and its mark
     first = {q.id: {gold.passage_id for gold in q.gold} for q in held.questions}
     rows = [(phase, row) for phase in report.phases for row in phase.rows]
@@ -176,18 +172,18 @@ def test_what_each_arm_finds_is_answered_and_marked(
     assert (adapted.headings[0], kept.headings[0]) == ("adapted: answers", "kept back: answers")
     assert kept.markdown() in report.markdown()
     assert f"--top-k 1 --seed 0 --retrievers dense --answered --methods {kind} --limit 4" in report.markdown()
-    again = run_protocol("expand", held, **options)
+    again = expanding("expand", held, **options)
     assert len(model.requests) == 4 * 4 * 2
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in report.phases]
     mute = replace(held, questions=tuple(replace(q, answers=()) for q in held.questions))
     with pytest.raises(InvalidRequestError, match="sample has no answers"):
-        run_protocol("expand", mute, answered=True)
+        expanding("expand", mute, answered=True)
 
 
-def test_an_endpoint_that_fails_fails_the_run(run_protocol: Evaluate, few: Dataset, model: OpenAiServer) -> None:
+def test_an_endpoint_that_fails_fails_the_run(expanding: Evaluate, few: Dataset, model: OpenAiServer) -> None:
     model._handler = lambda _: Reply("overloaded", status=500)
     with pytest.raises(LlmError, match="overloaded"):
-        run_protocol("expand", few, retrievers=("dense",), live=True, methods=("synonyms",), limit=2)
+        expanding("expand", few, retrievers=("dense",), live=True, methods=("synonyms",), limit=2)
 
 
 def test_feedback_terms_need_no_model(run_protocol: Evaluate, few: Dataset) -> None:

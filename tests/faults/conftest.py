@@ -58,7 +58,7 @@ def places(postgres: EmbeddedPostgres, own_redis: EmbeddedRedis) -> Servers:
 def application(settings: Settings, places: Servers, heavy: Heavy) -> Iterator[Application]:
     """The tests' own application on these servers."""
     app = _application(settings, places, heavy)
-    app.warm_up()
+    app.startup.warm_up()
     yield app
     app.close()
 

@@ -13,7 +13,7 @@ from engram.core.planning.session import Budget
 from engram.providers.llm import Llm
 from engram.runtime.container import Application
 from engram.services.facts.agent_memory import AgentMemory
-from engram.services.sessions.session_service import NewSession
+from engram.services.sessions.session_service import NewSession, SessionService
 from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
@@ -223,11 +223,11 @@ def test_killed_between_the_turns_of_an_agent(
     asked = SessionRequest(options={"documents": ["curie", "warsaw", "vistula"]})
     new = NewSession(question="Where does it flow?", planner="agent", asked=asked, budget=Budget(rounds=9))
     with OpenAiServer(agent) as server, Llm(base_url=server.base_url, api_key=None, model="test") as llm:
-        application.sessions.__dict__["_llm"] = llm
-        try:
-            session = application.sessions.start(scope, new)
-        finally:
-            application.sessions.__dict__["_llm"] = None
+        services = application.session_services
+        sessions = SessionService(
+            services.database, application.encoder, application.runner, services.session_planners, llm
+        )
+        session = sessions.start(scope, new)
         step = ("engram.services.sessions.session_runner:SessionRunner._step", "after", "2")
         killed_and_made_good(curie, session, *step, llm_base_url=server.base_url)
     read = application.sessions.read(scope, session)

@@ -217,5 +217,5 @@ def test_a_file_that_is_none_is_found_out_before_the_first_request(
     services = Application(wrong, addresses)
     services.models.embedder, services.models.language = application.embedder, application.language
     with pytest.raises(ConfigurationError, match="absent"):
-        services.warm_up()
+        services.startup.warm_up()
     services.close()

@@ -72,7 +72,7 @@ def test_it_is_brought_to_the_present_one_and_works_on(
     own = settings.model_copy(update={"embedding_dimension": earlier.DIMENSION})
     cut = earlier.Cut(application.embedder)
     with application_on(Servers(url, addresses.redis_url), own, application, cut) as services:
-        services.check_encoders()
+        services.startup.check_encoders()
         name = earlier.COLLECTION
         undo.assert_verified(services, name)
         scope = services.access.scope(name)

@@ -16,19 +16,19 @@ from engram.api.authentication_middleware import PRINCIPAL
 from engram.api.client_presence import CLIENT_LEFT
 from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
-from engram.api.service_access import ApiServices
 from engram.api.work_threads import RequestThreads, WorkThreads
 from engram.context import deadline
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ANYWHERE
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
+from engram.runtime.container import Application
 from engram.services.auth.quotas import Taken
 from engram.services.auth.scope import LOCAL, AccessService, ById, CollectionOpening, Principal, Scope
 
 
-async def _services(request: Request) -> ApiServices:
-    services: ApiServices = request.app.state.services
+async def _services(request: Request) -> Application:
+    services: Application = request.app.state.services
     return services
 
 
@@ -82,7 +82,7 @@ async def _answering(request: Request) -> RequestThreads:
     return RequestThreads(answering, holder(request.scope))
 
 
-App = Annotated[ApiServices, Depends(_services)]
+App = Annotated[Application, Depends(_services)]
 Answering = Annotated[RequestThreads, Depends(_answering)]
 
 
@@ -208,7 +208,7 @@ def _verdict_at(looking: By, feedback_id: EventId) -> ResourceAccess[int]:
     return looking.at("verdict", feedback_id)
 
 
-async def opening_at(app: ApiServices, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
+async def opening_at(app: Application, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
     """Return how the asker opens a collection that may not exist yet, within its tenant's quotas."""
     if asker is LOCAL:
         return lambda name: app.access.opening(name, asker, need)

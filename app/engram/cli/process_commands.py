@@ -50,8 +50,8 @@ def serve(
     warn_if_open(configured)
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
-        services.check_encoders()
-        services.check_access()
+        services.startup.check_encoders()
+        services.auth_services.check()
         services.observe("api")
         listening = [socket.socket(fileno=each) for each in fd or ()]
         Server(create_app(services), configured).run(sockets=listening or None)

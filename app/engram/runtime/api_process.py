@@ -90,8 +90,8 @@ def create_app(application: Application | None) -> FastAPI:
         if application is None:
             yield
             return
-        await run_in_threadpool(application.warm_up)
-        stop = application.follow_access()
+        await run_in_threadpool(application.startup.warm_up)
+        stop = application.auth_services.follow_changes()
         try:
             yield
         finally:

@@ -25,5 +25,5 @@ def engine(settings: "Settings") -> Iterator[tuple["Application", "Servers"]]:
         if settings.database_url is None:
             migrate(addresses.database_url)
         with closing(Application(settings, addresses)) as services:
-            services.check_encoders()
+            services.startup.check_encoders()
             yield services, addresses

@@ -55,7 +55,7 @@ class Worker:
 
     def run(self) -> None:
         """Work until stopped."""
-        self._app.warm_up()
+        self._app.startup.warm_up()
         self._warm.set()
         beside = {
             "statistics": self._analyse,

@@ -79,7 +79,7 @@ def test_a_collection_of_the_server_is_ingested_asked_and_taught(
     start: Start, served: Embedder, collection: str
 ) -> None:
     with start() as services:
-        services.check_encoders()
+        services.startup.check_encoders()
         born(services, collection)
         held = services.access.scope(collection).collection
         assert (held.encoder_model, held.encoder_dimension) == ("served", 512)
@@ -175,7 +175,7 @@ def test_a_server_that_is_away_holds_up_its_own_collections_only(
     local = f"{collection}-local"
     with start() as services:
         server.queue(*[Failure(status=401, body=b"{}")] * 4)
-        services.warm_up()
+        services.startup.warm_up()
         job = ingest(services, local, encoder="all-MiniLM-L6-v2")
         services.runner.run_ready()
         assert services.jobs.job(services.access.scope(local), job).status == "succeeded"

@@ -255,7 +255,7 @@ def test_the_start_names_what_it_cannot_serve(application: Application, other: A
 
     def named(services: Application) -> str:
         with structlog.testing.capture_logs() as logs:
-            services.warm_up()
+            services.startup.warm_up()
         return " ".join(" ".join(line["collections"]) for line in logs if "other encoders" in line["event"])
 
     assert f"{held} (all-MiniLM-L6-v2)" in named(other)
@@ -274,7 +274,7 @@ def test_collections_of_other_dimensions_live_beside_each_other(
     name = f"{collection}-{dimension}"
     born(application, collection)
     with application_on(own, settings, application, Resized(application.embedder, dimension)) as services:
-        services.check_encoders()
+        services.startup.check_encoders()
         born(services, name)
         scope = services.access.scope(name)
         assert scope.collection.encoder == services.encoder.id
@@ -317,7 +317,7 @@ def test_vectors_too_long_to_be_stored_end_the_start_with_a_line(
             ConfigurationError, match=r"^resized-4097 gives 4097-dimensional vectors, and 4096 is the most"
         ),
     ):
-        services.warm_up()
+        services.startup.warm_up()
 
 
 def test_a_client_is_told_by_a_problem_of_its_own(other: Application, held: str) -> None:

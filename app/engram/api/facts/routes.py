@@ -35,9 +35,9 @@ from engram.api.facts.fact_out_schemas import EventOut, FactDetail, FactSearchOu
 from engram.api.facts.schemas import FactSearchIn, FactsIn, ReviseIn
 from engram.api.problems import responses
 from engram.api.schemas import MAX_ID, CollectionName
-from engram.api.service_access import ApiServices
 from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
 from engram.core.planning.session import Budget
+from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.facts.text_facts import BY_LLM
 
@@ -86,7 +86,7 @@ async def post_facts(
     return await (run_in_threadpool(work) if by_model else answering.do(work))
 
 
-def _stated(sent: PostedBody[FactsIn], app: ApiServices, key: str | None) -> FactsOut:
+def _stated(sent: PostedBody[FactsIn], app: Application, key: str | None) -> FactsOut:
     body, scope = sent.body, sent.scope
     state = partial(
         app.facts.state,
@@ -114,7 +114,7 @@ def _stated(sent: PostedBody[FactsIn], app: ApiServices, key: str | None) -> Fac
     return FactsOut.from_service(body.collection, [applied], app.show.facts(scope, applied.facts), read)
 
 
-def _take_facts(app: ApiServices, scope: Scope, count: int) -> None:
+def _take_facts(app: Application, scope: Scope, count: int) -> None:
     """Count facts towards the quota of whoever states them."""
     if scope.principal is not LOCAL and count:
         app.quotas.take(scope.principal, "facts", count)

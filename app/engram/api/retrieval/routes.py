@@ -40,11 +40,11 @@ from engram.api.retrieval.schemas import (
     TracedQueryOut,
 )
 from engram.api.schemas import TraceId
-from engram.api.service_access import ApiServices
 from engram.api.work_threads import RequestThreads
 from engram.context import deadline
 from engram.context.errors import EngramError, UnavailableError
 from engram.core.auth.access_keys import LLM, QUERY
+from engram.runtime.container import Application
 from engram.services.auth.scope import LOCAL, Principal
 
 router = APIRouter(tags=["queries"], route_class=Route)
@@ -85,7 +85,7 @@ async def post_queries(
     return await _in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need, parent))
 
 
-def _batch(body: BatchIn, app: ApiServices, asker: Principal, need: str, parent: str | None) -> BatchOut:
+def _batch(body: BatchIn, app: Application, asker: Principal, need: str, parent: str | None) -> BatchOut:
     answers: list[BatchedOut] = []
     away: UnavailableError | None = None
     for query in body.queries:
@@ -101,21 +101,21 @@ def _batch(body: BatchIn, app: ApiServices, asker: Principal, need: str, parent:
     return BatchOut(answers=answers)
 
 
-def _answer(app: ApiServices, asker: Principal, need: str, query: QueryIn, parent: str | None) -> QueryOut:
+def _answer(app: Application, asker: Principal, need: str, query: QueryIn, parent: str | None) -> QueryOut:
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.quotas.take(asker, "queries")
     return _answered(app, PostedBody(query, app.access.lazily(query.collection, asker, need)), parent)
 
 
-def _answered(app: ApiServices, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
+def _answered(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
     if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope, parent)))
 
 
 async def _in_turn(
-    app: ApiServices, answering: RequestThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
+    app: Application, answering: RequestThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
 ) -> Response:
     """Answer queries in turn, as JSON; those that mostly wait for a language model take no turn."""
 

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Depends, Response
 from engram.api.body_reading import Route
 from engram.api.dependencies import Answering, App, PostedBody, json_body, needs, posted, timed
 from engram.api.problems import responses
-from engram.api.service_access import ApiServices
 from engram.api.serving.rerank_schemas import RerankIn, RerankOut
 from engram.core.auth.access_keys import QUERY
+from engram.runtime.container import Application
 
 router = APIRouter(tags=["frontends"], route_class=Route)
 Posted = Annotated[PostedBody[RerankIn], Depends(posted(RerankIn))]
@@ -44,7 +44,7 @@ async def post_rerank_v2(sent: Posted, app: App, answering: Answering) -> Respon
     return await answering.do(partial(_written, sent, app, "2"))
 
 
-def _written(sent: PostedBody[RerankIn], app: ApiServices, version: str) -> Response:
+def _written(sent: PostedBody[RerankIn], app: Application, version: str) -> Response:
     reranking = app.rerank.rerank(sent.body.to_query(sent.scope), sent.body.texts)
     reranked = RerankOut.from_service(reranking, sent.body, version)
     return Response(reranked.model_dump_json(), media_type="application/json")

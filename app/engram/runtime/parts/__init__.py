@@ -1,0 +1,1 @@
+"""Parts of the application: the services of one room each, with what they depend on."""

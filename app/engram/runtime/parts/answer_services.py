@@ -1,0 +1,66 @@
+"""Answers to queries: by arm, compared, worded, and as rankings of the caller's texts."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from engram.config.settings import Settings
+from engram.runtime.models import Models
+from engram.runtime.parts.auth_services import AuthServices
+from engram.runtime.parts.retrieval_services import RetrievalServices
+from engram.services.explanations.verdict_influence import Influences
+from engram.services.serving.arm_comparison import CompareService
+from engram.services.serving.experiment_arms import ServingService
+from engram.services.serving.measured_lift import LiftService
+from engram.services.serving.query_service import AskService
+from engram.services.serving.reranking import RerankService
+from engram.services.serving.worded_answer import AnswerService
+from engram.storage.database import Database
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerServices:
+    """Services that answer queries. Each is made when first used."""
+
+    settings: Settings
+    database: Database
+    models: Models
+    auth: AuthServices
+    retrieval: RetrievalServices
+
+    @cached_property
+    def ask(self) -> AskService:
+        """Answers to queries under given arms."""
+        settings = self.settings
+        influences = Influences(self.models.priors, settings.question_memory_threshold)
+        return AskService(
+            self.database,
+            self.auth.reads,
+            self.retrieval.retrieve,
+            influences,
+            durable=settings.episodes_durable,
+        )
+
+    @cached_property
+    def serving(self) -> ServingService:
+        """Answers to queries by their collection's settings."""
+        return ServingService(self.database, self.ask)
+
+    @cached_property
+    def lift(self) -> LiftService:
+        """Comparison of experiment arms."""
+        return LiftService(self.database, generation_threshold=self.settings.passage_key_generation_threshold)
+
+    @cached_property
+    def compare(self) -> CompareService:
+        """Comparison of one query under two arms."""
+        return CompareService(self.auth.reads, self.retrieval.retrieve)
+
+    @cached_property
+    def answer(self) -> AnswerService:
+        """Worded answers."""
+        return AnswerService(self.serving, self.models.llm, threshold=self.settings.sufficiency_threshold)
+
+    @cached_property
+    def rerank(self) -> RerankService:
+        """Ranking of texts that callers bring."""
+        return RerankService(self.database, self.models.encoder, self.serving)

@@ -1,0 +1,103 @@
+"""Access to the service: collections by name, access keys, quotas and rates."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from engram.config.settings import Settings
+from engram.runtime.models import Models
+from engram.runtime.servers import Connections
+from engram.services.auth.access_key_service import KeysService
+from engram.services.auth.authentication import Authentication
+from engram.services.auth.quotas import QuotaService
+from engram.services.auth.rate_limits import Rates
+from engram.services.auth.replica_reads import Reads
+from engram.services.auth.scope import AccessService
+from engram.storage.auth.tenants import Quotas
+
+REMOTE_REQUEST_RATE = 20.0
+"""Requests a second of each caller, where none is configured and other machines can reach the API."""
+
+
+@dataclass(frozen=True, eq=False)
+class AuthServices:
+    """Services that decide who may do what, and how often. Each is made when first used."""
+
+    settings: Settings
+    connections: Connections
+    models: Models
+    _caches: list[Callable[[], None]] = field(default_factory=list, init=False)
+
+    @cached_property
+    def access(self) -> AccessService:
+        """Lookup of collections by name."""
+        return AccessService(self.connections.database)
+
+    @cached_property
+    def authentication(self) -> Authentication:
+        """Authentication of requests."""
+        settings = self.settings
+        needed = settings.access == "keys" or (settings.access == "auto" and not settings.on_loopback)
+        authentication = Authentication(
+            self.connections.database,
+            needed=needed,
+            remember_seconds=settings.access_cache_seconds,
+            tokens=self.models.tokens,
+        )
+        self._caches.append(authentication.forget)
+        return authentication
+
+    @cached_property
+    def access_keys(self) -> KeysService:
+        """Creation and revocation of access keys."""
+        return KeysService(self.connections.database, self.announce_change)
+
+    @cached_property
+    def quotas(self) -> QuotaService:
+        """Quotas of tenants."""
+        settings = self.settings
+        defaults = Quotas(
+            passages=settings.tenant_passages or None,
+            collections=settings.tenant_collections or None,
+            keys=settings.tenant_keys or None,
+            sessions=settings.tenant_sessions or None,
+            facts=settings.tenant_facts or None,
+        )
+        return QuotaService(
+            self.connections.database, remember_seconds=settings.access_cache_seconds, defaults=defaults
+        )
+
+    @cached_property
+    def rates(self) -> Rates | None:
+        """Limits of each caller's request rate, or None."""
+        settings = self.settings
+        rate = settings.rate_per_second
+        if rate is None:
+            rate = 0.0 if settings.on_loopback else REMOTE_REQUEST_RATE
+        return Rates(self.connections.buckets, rate, settings.rate_burst) if rate else None
+
+    @cached_property
+    def reads(self) -> Reads:
+        """Reads on the replica, if there is one."""
+        return Reads(self.connections.database, self.connections.positions)
+
+    def follow_changes(self) -> Callable[[], None]:
+        """Drop cached access keys whenever a process announces a change; return the function that ends this."""
+        return self.connections.notices.listen(self.authentication.forget)
+
+    def announce_change(self) -> None:
+        """Drop cached access keys in every process."""
+        for forget in self._caches:
+            forget()
+        self.connections.notices.tell()
+
+    def check(self) -> None:
+        """Check that access keys and row security protect the API as configured.
+
+        Raises:
+            ConfigurationError: clients on other machines would have access without a key, or row security fails.
+        """
+        if self.settings.access == "auto":
+            self.authentication.check_start(self.settings.host)
+        if self.settings.row_security:
+            self.connections.database.check_row_security()

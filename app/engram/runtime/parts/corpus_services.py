@@ -1,0 +1,88 @@
+"""Corpus: passages come in, are embedded and linked, and change their encoder."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from engram.config.settings import Settings
+from engram.runtime.models import Models
+from engram.runtime.parts.fact_services import FactServices
+from engram.runtime.parts.passage_key_services import PassageKeyServices
+from engram.services.corpus.document_conversion import DocumentsService
+from engram.services.corpus.entity_embedding import NamesService
+from engram.services.corpus.graph_builder import IndexService
+from engram.services.corpus.kind_measurement import KindService
+from engram.services.corpus.passage_intake import IngestService
+from engram.services.maintenance.reembedding import ReembedService
+from engram.services.passage_keys.rekey import RekeyService
+from engram.services.revocation.revocation_service import replay_memories
+from engram.storage.database import Database
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusServices:
+    """Services that read passages in and build what retrieval reads. Each is made when first used."""
+
+    settings: Settings
+    database: Database
+    models: Models
+    facts: FactServices
+    passage_keys: PassageKeyServices
+
+    @cached_property
+    def ingest(self) -> IngestService:
+        """Intake of passages."""
+        return IngestService(self.database, self.models.encoder)
+
+    @cached_property
+    def documents(self) -> DocumentsService:
+        """Conversion of documents into passages."""
+        return DocumentsService(
+            max_bytes=self.settings.document_max_bytes, timeout_seconds=self.settings.document_timeout_seconds
+        )
+
+    @cached_property
+    def index(self) -> IndexService:
+        """Graph builder."""
+        settings, models = self.settings, self.models
+        return IndexService(
+            self.database,
+            models.encoder,
+            models.language,
+            self.kinds,
+            batch_size=settings.ingest_batch_size,
+            time_llm=models.llm if settings.llm_time_extraction else None,
+            rebase=self.passage_keys.evolve.rebase,
+            facts=models.noise if settings.facts else None,
+            align=self.facts.align,
+        )
+
+    @cached_property
+    def kinds(self) -> KindService:
+        """Measurement of the kinds of corpora."""
+        return KindService(self.database, lambda: self.models.priors)
+
+    @cached_property
+    def names(self) -> NamesService:
+        """Embedding of entity names."""
+        return NamesService(self.database, self.models.encoder)
+
+    @cached_property
+    def rekey(self) -> RekeyService:
+        """Rebuild of passage keys."""
+        return RekeyService(
+            self.database,
+            self.models.encoder,
+            batch_size=self.settings.ingest_batch_size,
+            rebase=self.passage_keys.evolve.rebase,
+        )
+
+    @cached_property
+    def reembed(self) -> ReembedService:
+        """Change of encoder."""
+        return ReembedService(
+            self.database,
+            self.models.encoder,
+            batch_size=self.settings.ingest_batch_size,
+            memories=replay_memories,
+            keys=self.passage_keys.evolve.rebase,
+        )

@@ -1,0 +1,55 @@
+"""Jobs: long work, and the services that do it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from engram.config.settings import Settings
+from engram.runtime.parts.corpus_services import CorpusServices
+from engram.runtime.parts.revocation_services import RevocationServices
+from engram.runtime.parts.session_services import SessionServices
+from engram.services.jobs.job_kinds import INGEST, REEMBED, REKEY, REPLAY, REVOCATION, SESSIONS
+from engram.services.jobs.job_runner import Runner
+from engram.services.jobs.job_service import JobsService
+from engram.services.jobs.work import JobHandler, Kind
+from engram.storage.database import Database
+
+
+@dataclass(frozen=True, eq=False)
+class JobServices:
+    """Services of jobs. Each is made when first used."""
+
+    settings: Settings
+    database: Database
+    corpus: CorpusServices
+    revocation: RevocationServices
+    sessions: SessionServices
+
+    @cached_property
+    def handlers(self) -> Mapping[Kind, JobHandler]:
+        """Job handlers by kind."""
+        kinds: dict[Kind, JobHandler] = {
+            INGEST: self.corpus.index,
+            REKEY: self.corpus.rekey,
+            REVOCATION: self.revocation.revoke,
+            REPLAY: self.revocation.past,
+            REEMBED: self.corpus.reembed,
+        }
+        return kinds | dict.fromkeys(SESSIONS, self.sessions.session_runner)
+
+    @cached_property
+    def runner(self) -> Runner:
+        """Job runner."""
+        return Runner(
+            self.database,
+            self.handlers,
+            lease_seconds=self.settings.job_lease_seconds,
+            afterwards=lambda should_stop, collection_id: self.corpus.names.run(
+                should_stop, collection_id=collection_id
+            ),
+        )
+
+    @cached_property
+    def jobs(self) -> JobsService:
+        """Status and cancellation of jobs."""
+        return JobsService(self.database, self.handlers)

@@ -1,0 +1,87 @@
+"""Learning: verdicts enter the feedback log and are applied."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+
+from engram.config.settings import Settings
+from engram.runtime.models import Models
+from engram.runtime.parts.passage_key_services import PassageKeyServices
+from engram.services.learning.feedback_service import FeedbackService
+from engram.services.learning.judge_exam import ModelExam
+from engram.services.learning.judge_settings import JudgesService
+from engram.services.learning.llm_judge import JudgeService
+from engram.services.learning.pull_ledger import PullLedger
+from engram.services.learning.verdict_intake import Intake
+from engram.services.learning.verdict_learning import LearnService
+from engram.storage.database import Database
+from engram.storage.wake_stream import WakeStream
+
+
+@dataclass(frozen=True, eq=False)
+class LearningServices:
+    """Services that take verdicts in and learn from them. Each is made when first used.
+
+    Attributes:
+        closing: ends what services of this part have opened.
+    """
+
+    settings: Settings
+    database: Database
+    stream: WakeStream
+    models: Models
+    passage_keys: PassageKeyServices
+    closing: ExitStack
+
+    @cached_property
+    def learn(self) -> LearnService:
+        """Application of verdicts."""
+        return LearnService(
+            self.database,
+            self.models.noise,
+            self.models.priors,
+            self.passage_keys.attribution,
+            self.passage_keys.evolve,
+            max_attempts=self.settings.feedback_max_attempts,
+        )
+
+    @cached_property
+    def intake(self) -> Intake:
+        """Entry of verdicts into the feedback log."""
+        intake = Intake(self.database, self.stream, self.models.encoder)
+        self.closing.callback(intake.close)
+        return intake
+
+    @cached_property
+    def feedback(self) -> FeedbackService:
+        """Intake and status of verdicts."""
+        return FeedbackService(self.database, self.stream, self.intake, self.learn)
+
+    @cached_property
+    def judges(self) -> JudgesService:
+        """Settings of single judges."""
+        return JudgesService(self.database, self.models.noise)
+
+    @cached_property
+    def pulls(self) -> PullLedger:
+        """Ledger of pulls: the scores of other products that were sent."""
+        return PullLedger(self.database)
+
+    @cached_property
+    def exam(self) -> ModelExam:
+        """Exam that the model passes before it teaches."""
+        return ModelExam(self.models.llm, required=self.settings.judge_exam)
+
+    @cached_property
+    def judge(self) -> JudgeService:
+        """LLM judge of episodes."""
+        settings = self.settings
+        return JudgeService(
+            self.database,
+            self.feedback,
+            self.models.llm,
+            name=settings.judge_name,
+            interval_seconds=settings.judge_interval_seconds,
+            window_hours=settings.judge_window_hours,
+            exam=self.exam,
+        )

@@ -1,0 +1,123 @@
+"""Maintenance: the health of the installation, its indexes, records and backups."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote
+
+from engram.config.settings import Settings
+from engram.providers.embedded import EmbeddedPostgres
+from engram.runtime.models import Models
+from engram.runtime.servers import Connections, Servers
+from engram.services.corpus.collection_removal import RemovalService
+from engram.services.maintenance.audit_recording import AuditLog
+from engram.services.maintenance.backup_service import BackupService
+from engram.services.maintenance.doctor_checks import DoctorService
+from engram.services.maintenance.health_checks import HealthService
+from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
+from engram.services.maintenance.planner_statistics import StatisticsService
+from engram.services.maintenance.retention import RetentionDays, RetentionService
+from engram.services.maintenance.service_gauges import StateService
+from engram.services.maintenance.tenant_closing import ClosingService
+
+
+@dataclass(frozen=True, eq=False)
+class MaintenanceServices:
+    """Services that operators, the worker and the command line run. Each is made when first used.
+
+    Attributes:
+        announce_access_change: drops cached access keys in every process.
+    """
+
+    settings: Settings
+    addresses: Servers
+    connections: Connections
+    models: Models
+    announce_access_change: Callable[[], None]
+
+    @cached_property
+    def indexes(self) -> MaintainService:
+        """Maintenance of the vector indexes."""
+        settings = self.settings
+        thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
+        return MaintainService(
+            self.connections.database,
+            thresholds,
+            memory_mb=settings.maintenance_memory_mb,
+            exact_search_limit=settings.exact_search_limit,
+            least_recall=settings.maintenance_recall,
+        )
+
+    @cached_property
+    def retention(self) -> RetentionService:
+        """Removal of records past their retention."""
+        settings = self.settings
+        days = RetentionDays(
+            settings.keep_queries_days,
+            settings.keep_jobs_days,
+            settings.keep_idempotency_days,
+            settings.keep_audit_bodies_days,
+        )
+        return RetentionService(self.connections.database, days)
+
+    @cached_property
+    def statistics(self) -> StatisticsService:
+        """Upkeep of the statistics that Postgres plans by."""
+        return StatisticsService(self.connections.database)
+
+    @cached_property
+    def backup(self) -> BackupService:
+        """Backup and restore."""
+        return BackupService(
+            self.connections.database, self.addresses.database_url, self.settings.postgres_programs
+        )
+
+    @cached_property
+    def removal(self) -> RemovalService:
+        """Removal of the rows of deleted collections."""
+        return RemovalService(self.connections.database)
+
+    @cached_property
+    def closing(self) -> ClosingService:
+        """Removal of tenants."""
+        return ClosingService(self.connections.database, self.announce_access_change)
+
+    @cached_property
+    def audit_log(self) -> AuditLog:
+        """Audit log of administrative acts."""
+        return AuditLog(self.connections.database)
+
+    @cached_property
+    def state(self) -> StateService:
+        """Gauges of the present state, for metrics."""
+        return StateService(self.connections.database, self.connections.stream)
+
+    @cached_property
+    def health(self) -> HealthService:
+        """Checks of what the process depends on."""
+        settings = self.settings
+        return HealthService(
+            self.connections.database,
+            self.connections.stream,
+            self.models.encoder,
+            self.models.language,
+            settings.llm_base_url,
+            embedded=settings.data_dir if self._has_embedded_postgres() else None,
+        )
+
+    def _has_embedded_postgres(self) -> bool:
+        """Tell whether Postgres keeps its data in the data directory, whichever process started it."""
+        server = EmbeddedPostgres(self.settings.data_dir.resolve() / "postgres")
+        return f"host={quote(str(server.socket_directory))}&" in self.addresses.database_url
+
+    @cached_property
+    def doctor(self) -> DoctorService:
+        """Checks of the whole installation."""
+        connections, models = self.connections, self.models
+        return DoctorService(
+            self.settings,
+            connections.database,
+            connections.stream,
+            lambda: models.encoder,
+            lambda: models.reranker,
+        )

@@ -1,0 +1,81 @@
+"""Retrieval: from a question to ranked evidence."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from engram.config.settings import Settings
+from engram.runtime.models import Models
+from engram.services.retrieval.dense_search import DenseService
+from engram.services.retrieval.passage_key_cache import PassageKeyCache
+from engram.services.retrieval.passage_reranking import PassageReranker
+from engram.services.retrieval.pool_classifier import PoolClassifier
+from engram.services.retrieval.query_expansion import ExpandService
+from engram.services.retrieval.query_plan import QueryPlanner
+from engram.services.retrieval.retrieval_service import RetrieveService
+from engram.storage.database import Database
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalServices:
+    """Services that find evidence. Each is made when first used."""
+
+    settings: Settings
+    database: Database
+    models: Models
+
+    @cached_property
+    def planner(self) -> QueryPlanner:
+        """Analysis and embedding of questions."""
+        settings, models = self.settings, self.models
+        return QueryPlanner(
+            models.encoder,
+            models.language,
+            models.limits,
+            settings.question_memory_threshold,
+            models.llm,
+            llm_times=settings.llm_time_extraction,
+            collapse_duplicates=settings.collapse_duplicates,
+        )
+
+    @cached_property
+    def key_cache(self) -> PassageKeyCache:
+        """Passage keys held in this process."""
+        return PassageKeyCache(self.settings.passage_key_cache_mb * 2**20)
+
+    @cached_property
+    def retrieve(self) -> RetrieveService:
+        """Retrieval of evidence."""
+        return RetrieveService(
+            self.database,
+            self.planner,
+            self.models.priors,
+            self.key_cache,
+            self.models.llm,
+            threshold=self.settings.sufficiency_threshold,
+            classifier=lambda: self.classifier,
+            reranker=self._passage_reranker(),
+        )
+
+    def _passage_reranker(self) -> PassageReranker | None:
+        """Client of the configured reranker, or None."""
+        reranker, settings = self.models.reranker, self.settings
+        if reranker is None:
+            return None
+        return PassageReranker(reranker, candidates=settings.reranker_candidates, seconds=settings.reranker_seconds)
+
+    @cached_property
+    def classifier(self) -> PoolClassifier:
+        """Published classifier of sufficient evidence pools."""
+        models = self.models
+        return PoolClassifier(models.language, models.encoder, models.relevance, models.stop_weights)
+
+    @cached_property
+    def dense(self) -> DenseService:
+        """Plain dense retrieval."""
+        return DenseService(self.database, self.models.encoder)
+
+    @cached_property
+    def expand(self) -> ExpandService:
+        """Expansion of questions."""
+        models = self.models
+        return ExpandService(self.database, models.encoder, models.limits, models.llm)

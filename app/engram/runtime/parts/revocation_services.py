@@ -1,0 +1,53 @@
+"""Revocation: verdicts are taken back, learned state is verified and past states are rebuilt."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from engram.runtime.models import Models
+from engram.runtime.parts.learning_services import LearningServices
+from engram.runtime.parts.passage_key_services import PassageKeyServices
+from engram.services.revocation.learning_reset import ForgetService
+from engram.services.revocation.past_state import PastService
+from engram.services.revocation.rating_service import RatingService
+from engram.services.revocation.restored_verdicts import Restore
+from engram.services.revocation.revocation_service import RevokeService
+from engram.services.revocation.verification import VerifyService
+from engram.storage.database import Database
+
+
+@dataclass(frozen=True, eq=False)
+class RevocationServices:
+    """Services that compute learned state again from the feedback log. Each is made when first used."""
+
+    database: Database
+    models: Models
+    learning: LearningServices
+    passage_keys: PassageKeyServices
+
+    @cached_property
+    def revoke(self) -> RevokeService:
+        """Revocation of verdicts."""
+        return RevokeService(self.database, self.passage_keys.attribution, self.passage_keys.evolve)
+
+    @cached_property
+    def ratings(self) -> RatingService:
+        """Intake of ratings."""
+        return RatingService(self.learning.feedback, self.revoke)
+
+    @cached_property
+    def verify(self) -> VerifyService:
+        """Verification that learned state follows from the log."""
+        capacity = self.models.key_learning.rules.capacity
+        return VerifyService(self.database, self.models.priors, self.passage_keys.evolve, capacity=capacity)
+
+    @cached_property
+    def past(self) -> PastService:
+        """Reconstruction of past states."""
+        attribution = self.passage_keys.attribution
+        restore = Restore(self.learning.learn, attribution)
+        return PastService(self.database, attribution, self.passage_keys.evolve, restore)
+
+    @cached_property
+    def forget(self) -> ForgetService:
+        """Reset of learned state."""
+        return ForgetService(self.database)

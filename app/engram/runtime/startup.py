@@ -1,0 +1,93 @@
+"""Start of a process: models are loaded and the configuration is checked."""
+
+import gc
+from dataclasses import dataclass
+
+import structlog
+
+from engram.config.settings import Settings
+from engram.context.errors import ConfigurationError
+from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
+from engram.providers.embedder.prefixes import MOST_DIMENSION
+from engram.providers.reranker.folder_reranker import FolderReranker
+from engram.runtime.models import Models
+from engram.runtime.parts.retrieval_services import RetrievalServices
+from engram.storage.corpus import collections
+from engram.storage.database import Database
+from engram.storage.maintenance.schema_standing import standing
+
+log = structlog.get_logger(__name__)
+
+LOGGED_COLLECTIONS = 20
+"""Most collections of other encoders that a starting process logs."""
+FIRST_KEYS_SECONDS = 2.0
+"""How long a start waits for the first keys of an identity provider."""
+
+
+@dataclass(frozen=True, eq=False)
+class Startup:
+    """Steps that precede the first request."""
+
+    settings: Settings
+    database: Database
+    models: Models
+    retrieval: RetrievalServices
+
+    def warm_up(self) -> None:
+        """Load models and check the configuration before the first request."""
+        models = self.models
+        _ = models.priors
+        tokens = models.tokens  # whose keys are fetched meanwhile
+        self.check_encoders()
+        if self.database.replica is not None:
+            self.database.replica.start()
+        if self.settings.cross_encoder or self.settings.stop_weights:
+            _ = self.retrieval.classifier
+        if isinstance(models.reranker, FolderReranker):
+            models.reranker.load()
+        self._warn_of_other_encoders()
+        models.language.analyse_question("Where was Marie Curie born?")
+        for embedder in (models.embedder, models.embedder_also, *models.named_embedders):
+            if embedder is not None and not isinstance(embedder, EndpointEmbedder):
+                embedder.embed(["warm-up"])
+        if tokens is not None:
+            tokens.keys.wait(FIRST_KEYS_SECONDS)
+        # Loaded objects live as long as the process: the garbage collector need not scan them.
+        gc.collect()
+        gc.freeze()
+
+    def _warn_of_other_encoders(self) -> None:
+        """Log the collections that this process cannot serve because another encoder made their vectors."""
+        with self.database.read() as reader:
+            fingerprints = self.models.encoder.fingerprints
+            differing = collections.of_other_encoders(reader, fingerprints, LOGGED_COLLECTIONS + 1)
+        if differing:
+            log.warning(
+                "collections of other encoders: what embeds text for them is refused",
+                encoder=self.models.embedder.model,
+                collections=[f"{other.name} ({other.encoder_model})" for other in differing[:LOGGED_COLLECTIONS]],
+                more=len(differing) > LOGGED_COLLECTIONS,
+            )
+
+    def check_encoders(self) -> None:
+        """Check that the database is there, load the encoders of this machine, and ask servers for theirs.
+
+        A server of an encoder that is away is asked later.
+
+        Raises:
+            ConfigurationError: the database was never migrated, an encoder cannot be loaded, or its vectors cannot
+                be stored.
+            UnavailableError: Postgres is out of reach.
+        """
+        models = self.models
+        with self.database.read() as reader:
+            standing(reader)  # one that was never migrated is refused
+        models.encoder.identify()
+        for embedder in (models.embedder, models.embedder_also, *models.named_embedders):
+            if embedder is None or isinstance(embedder, EndpointEmbedder):
+                continue
+            if embedder.dimension > MOST_DIMENSION:
+                raise ConfigurationError(
+                    f"{embedder.model} gives {embedder.dimension}-dimensional vectors, and {MOST_DIMENSION} is the "
+                    "most: set ENGRAM_EMBEDDING_DIMENSION if the model allows shorter ones."
+                )
