@@ -26,6 +26,7 @@ import httpx
 import numpy as np
 
 import common
+from engram.context import tenancy
 from engram.runtime.container import Application, Servers
 from query_latency import api
 
@@ -158,7 +159,7 @@ def main() -> None:
             def look(over: threading.Event = over, seen: dict[int, float] = seen, after: int = after) -> None:
                 seen.update(watch(app, collection_id, after, over))
 
-            watching = threading.Thread(target=look)
+            watching = threading.Thread(target=tenancy.carry(look))
             threads = [threading.Thread(target=load.ask, args=(37 * n % len(asked),)) for n in range(clients)]
             threads.append(threading.Thread(target=load.judge, args=(arguments.verdicts,)))
             watching.start()

@@ -213,9 +213,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=600)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
     arguments = parser.parse_args()
-    with application() as (app, _):
-        app.models.embedder = Remembering(app.embedder)
-        app.models.__dict__.pop("encoder", None)
+    with application(embedder=Remembering) as (app, _):
         for name in arguments.sets:
             chosen, asked = subset(arguments.data / name, arguments.questions, arguments.passages)
             read = documents(name, chosen)

@@ -27,6 +27,7 @@ from fastapi.testclient import TestClient
 
 import common
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers, servers
 from engram.storage.schema_revision import migrate
@@ -224,8 +225,9 @@ def application(
     addresses: Servers, settings: Settings, models: dict[str, Any]
 ) -> Iterator[tuple[Application, TestClient]]:
     """An application with these models and a client of it."""
-    with closing(Application(settings, addresses, consumer="benchmark")) as app:
-        app.models.__dict__.update(models)
+    with closing(Application(settings, addresses, consumer="benchmark")) as app, tenancy.unrestricted():
+        for name, model in models.items():
+            setattr(app.models, name, model)
         app.startup.warm_up()
         with TestClient(create_app(app), raise_server_exceptions=False) as http:
             yield app, http

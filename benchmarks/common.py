@@ -4,7 +4,7 @@ import gc
 import gzip
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,8 @@ import structlog
 
 from engram.cli import OBJECTS
 from engram.config.settings import Settings
+from engram.context import tenancy
+from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers, servers
 from engram.services.maintenance.index_maintenance import MaintainService, Thresholds
 from engram.services.retrieval.query import Query
@@ -56,10 +58,13 @@ def questions(folder: Path, limit: int | None = None) -> list[str]:
 
 
 @contextmanager
-def application() -> Iterator[tuple[Application, Servers]]:
+def application(embedder: Callable[[Embedder], Embedder] | None = None) -> Iterator[tuple[Application, Servers]]:
     """The configured application with everything loaded, and where its servers are.
 
     An embedded database is migrated; one of your own should be already.
+
+    Args:
+        embedder: makes the encoder to use instead of the configured one, from that.
     """
     settings = Settings(log_level="ERROR")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
@@ -68,9 +73,12 @@ def application() -> Iterator[tuple[Application, Servers]]:
         if settings.database_url is None:
             migrate(addresses.database_url)
         app = Application(settings, addresses, consumer=f"benchmark-{uuid.uuid4()}")
+        if embedder is not None:
+            app.models.embedder = embedder(app.models.embedder)
         try:
             app.startup.warm_up()
-            yield app, addresses
+            with tenancy.unrestricted():
+                yield app, addresses
         finally:
             app.close()
 

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import psycopg
 
 import common
+from engram.context import tenancy
 from engram.runtime.container import Application
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.retrieval.query import Query
@@ -98,7 +99,7 @@ def main() -> None:
         quiet, meanwhile, transactions = list[float](), list[float](), list[float]()
         for took, work in ((quiet, partial(time.sleep, 20)), (meanwhile, None)):
             over = threading.Event()
-            asking = threading.Thread(target=ask, args=(app, "small", asked, over, took))
+            asking = threading.Thread(target=tenancy.carry(ask), args=(app, "small", asked, over, took))
             asking.start()
             begun = time.perf_counter()
             with clocked(app, transactions) if work is None else nullcontext():

@@ -134,9 +134,7 @@ def main() -> None:
     parser.add_argument("--top-k", type=int, default=10)
     given = parser.parse_args()
     rows: list[Sequence[object]] = []
-    with application() as (app, _):
-        app.models.embedder = Remembering(app.embedder)
-        app.__dict__.pop("encoder", None)
+    with application(embedder=Remembering) as (app, _):
         for folder in given.datasets:
             gold = labels(folder)
             asked = [row for row in read_jsonl(dataset_file(folder, "queries")) if row["_id"] in gold]

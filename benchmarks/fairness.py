@@ -35,6 +35,7 @@ import httpx
 
 import common
 from engram import sample
+from engram.context import tenancy
 from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.encoder import QUESTION_TOKENS
@@ -302,6 +303,7 @@ def main() -> None:
         floods = {name: Flooding(name) for name in arguments.only}
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         service = stack.enter_context(Service(Path(folder), workers=1))
+        stack.enter_context(tenancy.unrestricted())
         app = stack.enter_context(contextlib.closing(Application(service.settings, service.addresses)))
         keys = [made(app, f"a{at}", "a") for at in range(KEYS)]
         theirs = stack.enter_context(client(service.url, keys[0]))

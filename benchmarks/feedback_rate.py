@@ -33,6 +33,7 @@ from pgvector import Vector
 from pgvector.psycopg import register_vector
 
 import common
+from engram.context import tenancy
 from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
@@ -114,7 +115,7 @@ def seconds(threads: int, work: Callable[[Any], object], items: Sequence[Any]) -
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda _: time.sleep(0.01), range(threads)))  # the threads exist before the clock starts
         began = time.perf_counter()
-        list(pool.map(work, items))
+        list(pool.map(tenancy.carry(work), items))
         return time.perf_counter() - began
 
 

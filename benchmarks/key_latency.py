@@ -34,10 +34,10 @@ import common
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application, Servers
 from engram.services.explanations.verdict_influence import Influences
+from engram.services.queries.query_service import AskService
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Memory, Query
 from engram.services.retrieval.retrieval_service import RetrieveService
-from engram.services.serving.query_service import AskService
 from engram.storage.database import Database
 from query_latency import Way, interleaved
 

@@ -24,6 +24,7 @@ import httpx
 import numpy as np
 
 import common
+from engram.context import tenancy
 from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
@@ -99,7 +100,11 @@ def main() -> None:
     parser.add_argument("--control", action="store_true", help="Ask with the owner's key as well.")
     arguments = parser.parse_args()
     os.environ |= {"ENGRAM_ACCESS": "keys"}
-    with tempfile.TemporaryDirectory(prefix="engram-timing-") as folder, Service(Path(folder)) as service:
+    with (
+        tempfile.TemporaryDirectory(prefix="engram-timing-") as folder,
+        Service(Path(folder)) as service,
+        tenancy.unrestricted(),
+    ):
         app = Application(service.settings, service.addresses)
         keys = {
             name: app.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key

@@ -26,9 +26,9 @@ import numpy as np
 
 import common
 from engram.runtime.container import Application
+from engram.services.queries import query_service
 from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
 from engram.services.retrieval.query import Query
-from engram.services.serving import query_service
 from engram.storage.database import Reader
 from query_latency import Floor, interleaved
 

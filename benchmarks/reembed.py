@@ -15,6 +15,7 @@ from itertools import cycle
 from pathlib import Path
 
 import common
+from engram.context import tenancy
 from engram.runtime.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
@@ -79,7 +80,7 @@ def main() -> None:
             seconds["job"] = time.perf_counter() - began
             over.set()
 
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=tenancy.carry(run))
         thread.start()
         for text in cycle(questions):
             if over.is_set():

@@ -31,6 +31,7 @@ from typing import Any
 
 import common
 from engram import sample
+from engram.context import tenancy
 from engram.context.errors import UnavailableError
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
@@ -182,7 +183,7 @@ def learning_waits(app: Application, collection: str) -> Iterator[list[float]]:
             waits.append(time.perf_counter() - began)
 
     with ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(ask)
+        asking = pool.submit(tenancy.carry(ask))
         try:
             yield waits
         finally:

@@ -40,6 +40,7 @@ import structlog
 
 import common
 from engram import sample
+from engram.context import tenancy
 from engram.runtime.container import Application
 from running import POLL_SECONDS, Fault, Service, disturb
 from soaked import COLLECTION, Body, Rows, check, drain, moved
@@ -236,7 +237,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
     """Run it all; what is wrong."""
     draw = random.Random(arguments.seed)
     passages, questions = corpus(arguments.data, arguments.passages)
-    with Service(folder) as service:
+    with Service(folder) as service, tenancy.unrestricted():
         ingest(service, passages)
         answered = ask(service, questions, arguments.questions)
         sent = verdicts(answered, arguments.posts, arguments.expanded, draw)

@@ -13,10 +13,10 @@ from typing import Any
 
 import hypothesis
 import pytest
-from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.providers.embedded import postgres
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
@@ -24,13 +24,14 @@ from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers, servers
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
-from tests.support import encoder
+from tests.support import encoder, threads
 from tests.support.citus import distributed
 from tests.support.command import Cli
 from tests.support.databases import migrated
 from tests.support.live_server import LiveServer
 from tests.support.modelled import Modelled
 from tests.support.processes import eventually
+from tests.support.strict_client import TestClient
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
@@ -90,6 +91,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What there is now stays: whoever looks for garbage need not look at it."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_tenant() -> Iterator[None]:
+    """Tests use services without a request, for all tenants; what serves requests sets its own tenancy."""
+    with tenancy.unrestricted():
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -204,7 +212,7 @@ def working(application: Application) -> Iterator[None]:
         while not stop.wait(0.05):
             application.runner.run_ready()
 
-    worker = threading.Thread(target=work)
+    worker = threads.make_thread(work)
     worker.start()
     yield
     stop.set()

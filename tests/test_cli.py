@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.cli.http_client import Client, open_corpus
 from engram.cli.terminal import base_url
@@ -23,6 +22,7 @@ from engram.storage.corpus import collections
 from tests.conftest import CURIE
 from tests.support.command import NOWHERE, Cli
 from tests.support.live_server import LiveServer
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 

@@ -8,6 +8,7 @@ import pytest
 
 from engram.cli.http_client import Client, ClientError
 from engram.runtime.container import Application
+from tests.support import threads
 from tests.support.command import NOWHERE, Cli
 from tests.support.processes import eventually
 
@@ -20,7 +21,7 @@ def working(application: Application, asked: list[bool]) -> threading.Thread:
     def run() -> None:
         eventually(lambda: application.runner.run_ready() > 0 or bool(asked))
 
-    thread = threading.Thread(target=run)
+    thread = threads.make_thread(run)
     thread.start()
     return thread
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.cli import cli as application_of_commands
 from engram.cli.http_client import ClientError
@@ -20,6 +19,7 @@ from engram.cli.metadata_filters import as_filter
 from engram.cli.terminal import HEADINGS
 from tests.conftest import Ingest
 from tests.support.command import NOWHERE, Cli
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 

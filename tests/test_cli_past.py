@@ -10,7 +10,7 @@ import pytest
 
 from engram.runtime.container import Application
 from tests.conftest import CURIE, Ingest
-from tests.support import state, undo
+from tests.support import state, threads, undo
 from tests.support.command import NOWHERE, Cli
 
 
@@ -30,7 +30,7 @@ def working(application: Application, curie: str) -> Iterator[None]:
         while not stop.wait(0.05):
             application.runner.run_ready(collection_id=target)
 
-    worker = threading.Thread(target=work)
+    worker = threads.make_thread(work)
     worker.start()
     yield
     stop.set()

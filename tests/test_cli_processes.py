@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
 from engram import cli as command_line
@@ -17,6 +16,7 @@ from tests.support import databases
 from tests.support.command import NOWHERE, Cli
 from tests.support.forks import ROOT
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 

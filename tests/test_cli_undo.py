@@ -13,7 +13,7 @@ from engram.runtime.container import Application, Servers
 from engram.storage.auth import tenants
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
-from tests.support import databases, state, undo
+from tests.support import databases, state, threads, undo
 from tests.support.command import NOWHERE, Cli
 
 
@@ -58,7 +58,7 @@ def test_a_judges_verdicts_are_revoked_by_a_job_that_is_followed(
         while not stop.wait(0.05):
             application.runner.run_ready()
 
-    worker = threading.Thread(target=work)
+    worker = threads.make_thread(work)
     worker.start()
     try:
         done.append(cli("revoke", "--judge", "careless", "--from", "2020-01-01T00:00:00Z", "-c", curie))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi.testclient import TestClient
+from tests.support.strict_client import TestClient
 
 
 def test_a_verdict_is_learned_over_http(http: TestClient, curie: str) -> None:

@@ -4,6 +4,7 @@ import type { FunctionComponent } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import mark from "./mark.svg";
+import { answerAddress, latestAnswer } from "./parts/answer_state";
 import { Choice, Problem, Waiting } from "./parts/basic";
 import { Icon, type IconName } from "./parts/icons";
 import { Ask } from "./pages/ask";
@@ -15,7 +16,7 @@ import { Learned } from "./pages/learned";
 import { Sessions } from "./pages/sessions";
 import { Why } from "./pages/why";
 import { connect, EngramError, key, read, REFUSED, type Schemas } from "./service";
-import { address, allowed, names, SharedState, usePlace, type Scope, type Shared } from "./state";
+import { address, allowed, here, names, SharedState, usePlace, type Scope, type Shared } from "./state";
 
 interface Page {
   name: IconName;
@@ -116,7 +117,8 @@ function Inside({ me, leave, refused }: InsideProps) {
   const place = usePlace();
   const [collections, setCollections] = useState<string[] | null>(null);
   const [ready, setReady] = useState<Schemas["ReadinessOut"] | null>(null);
-  const [chosen, setChosen] = useState(place.settings.get("c") ?? localStorage.getItem(CHOSEN) ?? "");
+  const [chosen, setChosen] = useState(localStorage.getItem(CHOSEN) ?? "");
+  const [isFolded, setIsFolded] = useState(true);
   const main = useRef<HTMLElement>(null);
   const refresh = useCallback(async () => {
     setCollections(await names(me).catch(() => []));
@@ -127,11 +129,12 @@ function Inside({ me, leave, refused }: InsideProps) {
     addEventListener(REFUSED, refused, { once: true });
     return () => removeEventListener(REFUSED, refused);
   }, []);
+  const named = place.settings.get("c");
   useEffect(() => {
-    const named = place.settings.get("c");
     if (named) setChosen(named);
+    setIsFolded(true);
   }, [place]);
-  const collection = collections?.includes(chosen) || !collections?.length ? chosen || "default" : (collections[0] ?? "default");
+  const collection = named || (collections?.includes(chosen) || !collections?.length ? chosen || "default" : (collections[0] ?? "default"));
   const shared = useMemo<Shared>(
     () => ({
       engram: connect(collection),
@@ -142,6 +145,7 @@ function Inside({ me, leave, refused }: InsideProps) {
       choose: (name) => {
         localStorage.setItem(CHOSEN, name);
         setChosen(name);
+        location.hash = address(here().page, "", { c: name });
       },
       refresh,
       model: ready?.llm === "configured" && allowed(me, "llm", collection),
@@ -162,18 +166,29 @@ function Inside({ me, leave, refused }: InsideProps) {
         Skip to the page
       </a>
       <div class="frame">
-        <div class="side">
+        <div class={isFolded ? "side folded" : "side"}>
           <header class="stack">
-            <div class="brand">
-              <img src={mark} alt="" /> Engram
+            <div class="row top">
+              <div class="brand">
+                <img src={mark} alt="" /> Engram
+              </div>
+              <button
+                type="button"
+                class="fold"
+                aria-expanded={!isFolded}
+                aria-controls="navigation"
+                onClick={() => setIsFolded(!isFolded)}
+              >
+                <Icon name="menu" /> Menu
+              </button>
             </div>
             <Picker shared={shared} />
           </header>
-          <nav aria-label="Pages">
+          <nav id="navigation" aria-label="Pages">
             <ul>
               {pages.map((one) => (
                 <li key={one.name}>
-                  <a href={address(one.name)} aria-current={one === page ? "page" : undefined}>
+                  <a href={linkTo(one.name, collection)} aria-current={one === page ? "page" : undefined}>
                     <Icon name={one.name} /> {one.title}
                   </a>
                 </li>
@@ -190,8 +205,14 @@ function Inside({ me, leave, refused }: InsideProps) {
   );
 }
 
+/** The address of a page. "Ask" goes back to the answer that was looked at last. */
+function linkTo(page: IconName, collection: string): string {
+  const answer = page === "ask" ? latestAnswer(collection) : undefined;
+  return answer === undefined ? address(page, "", { c: collection }) : answerAddress(answer);
+}
+
 function Picker({ shared }: { shared: Shared }) {
-  const options = shared.collections.length ? shared.collections : [shared.collection];
+  const options = shared.collections.includes(shared.collection) ? shared.collections : [shared.collection, ...shared.collections];
   return (
     <label class="field">
       <span>Collection</span>

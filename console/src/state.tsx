@@ -40,10 +40,13 @@ export function allowed(me: Schemas["WhoOut"], scope: Scope, collection: string 
   return has("*") || (collection !== null && has(collection));
 }
 
-/** Names of the collections that there are, as far as the key shows them. */
+/** The collection that comes with Engram. */
+export const SAMPLE = "sample";
+
+/** Names of the collections that the key shows, the sample collection first. */
 export async function names(me: Schemas["WhoOut"]): Promise<string[]> {
   const granted = Object.keys(me.scopes).filter((name) => name !== "*");
-  if (!Object.keys(me.scopes).some((name) => allowed(me, "read", name))) return granted.sort();
+  if (!Object.keys(me.scopes).some((name) => allowed(me, "read", name))) return sampleFirst(granted);
   const found: string[] = [];
   let after: string | undefined;
   do {
@@ -53,7 +56,11 @@ export async function names(me: Schemas["WhoOut"]): Promise<string[]> {
     found.push(...page.collections.map((one) => one.name));
     after = page.next_after ?? undefined;
   } while (after !== undefined && found.length < 2_000);
-  return [...new Set([...found, ...granted])].sort();
+  return sampleFirst([...new Set([...found, ...granted])]);
+}
+
+function sampleFirst(collections: readonly string[]): string[] {
+  return [...collections].sort((one, other) => Number(other === SAMPLE) - Number(one === SAMPLE) || (one < other ? -1 : 1));
 }
 
 export interface Loaded<T> {
@@ -89,14 +96,16 @@ export interface Place {
 }
 
 export function here(): Place {
-  const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const hash = location.hash.replace(/^#\/?/, "");
+  const at = hash.includes("?") ? hash.indexOf("?") : hash.length;
+  const [path, search] = [hash.slice(0, at), hash.slice(at + 1)];
   const [page = "", ...about] = path.split("/");
   return { page, about: decodeURIComponent(about.join("/")), settings: new URLSearchParams(search) };
 }
 
 export function address(page: string, about = "", settings: Record<string, string | undefined> = {}): string {
-  const said = Object.entries(settings).filter((entry): entry is [string, string] => Boolean(entry[1]));
-  const search = new URLSearchParams(said).toString();
+  const present = Object.entries(settings).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  const search = new URLSearchParams(present).toString();
   return `#/${page}${about ? `/${encodeURIComponent(about)}` : ""}${search ? `?${search}` : ""}`;
 }
 

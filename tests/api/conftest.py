@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
@@ -16,6 +15,7 @@ from engram.services.sessions.session_service import NewSession
 from tests.support import state
 from tests.support.encoder import Turned
 from tests.support.openai_server import OpenAiServer
+from tests.support.strict_client import TestClient
 
 NOWHERE = "127.0.0.1:1"
 Variant = Callable[..., Application]

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api.authentication_middleware import is_public
 from engram.api.dependencies import RequiredScope
@@ -18,6 +17,7 @@ from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.api.operations import DIFY, DOCUMENT, OPERATIONS, STORES, WORDED, assert_problem, url, well_formed
 from tests.support.statements import watched
+from tests.support.strict_client import TestClient
 
 Keyed = Callable[..., TestClient]
 OWN = {"/access/me", "/access/quotas"}

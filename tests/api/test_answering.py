@@ -11,6 +11,7 @@ import pytest
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
+from tests.api.conftest import Variant
 from tests.support.live_server import LiveServer
 
 MOST = 2
@@ -42,19 +43,28 @@ class Held:
 
 
 @pytest.fixture
-def held(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
-    found = Held(application.serving.query)
-    monkeypatch.setattr(application.serving, "query", found)
-    yield found
-    found.go.set()
+def bound() -> int:
+    """Most questions that the API answers at once."""
+    return MOST
 
 
 @pytest.fixture
-def base(application: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An API that answers two questions at once."""
-    bounded = application.settings.model_copy(update={"max_concurrent_queries": MOST})
-    monkeypatch.setattr(application, "settings", bounded)
-    with LiveServer(create_app(application)) as server:
+def bounded(variant: Variant, bound: int) -> Application:
+    return variant(max_concurrent_queries=bound)
+
+
+@pytest.fixture
+def held(bounded: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+    queries = Held(bounded.serving.query)
+    monkeypatch.setattr(bounded.serving, "query", queries)
+    yield queries
+    queries.go.set()
+
+
+@pytest.fixture
+def base(bounded: Application) -> Iterator[str]:
+    """An API that answers ``bound`` questions at once."""
+    with LiveServer(create_app(bounded)) as server:
         yield server.url
 
 
@@ -117,14 +127,11 @@ def test_what_asks_a_language_model_takes_no_turn(
         }
 
 
-def test_any_number_where_there_is_no_bound(
-    application: Application, held: Held, curie: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bounded = application.settings.model_copy(update={"max_concurrent_queries": 0})
-    monkeypatch.setattr(application, "settings", bounded)
+@pytest.mark.parametrize("bound", [0])
+def test_any_number_where_there_is_no_bound(bounded: Application, held: Held, curie: str) -> None:
     body = {"query": QUESTION, "collection": curie}
     with (
-        LiveServer(create_app(application)) as server,
+        LiveServer(create_app(bounded)) as server,
         httpx.Client(base_url=server.url, timeout=30, verify=False) as client,
         ThreadPoolExecutor(10) as pool,
     ):

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api.audit_recorder import ORDINARY
 from engram.context.errors import UnavailableError
@@ -11,6 +10,7 @@ from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.services.maintenance.audit_recording import AuditLog
 from tests.support.command import Cli
+from tests.support.strict_client import TestClient
 
 
 def latest(http: TestClient) -> dict[str, Any]:

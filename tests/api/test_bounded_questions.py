@@ -5,7 +5,6 @@ import threading
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 from starlette.types import Message
 
 from engram.context import deadline
@@ -16,6 +15,7 @@ from engram.runtime.container import Application
 from engram.services.auth.encoder import EXPANSION_SHARE, QUESTION_TOKENS
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
+from tests.support.strict_client import TestClient
 
 DOTS = "." * 10_000
 """A token each, and a window for each 192 of them."""

@@ -4,9 +4,9 @@ import uuid
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 

@@ -1,10 +1,8 @@
 """No request keeps a thread for longer than requests may."""
 
-import threading
 import time
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.context import deadline
 from engram.context.errors import DeadlineError
@@ -15,6 +13,8 @@ from engram.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import BODIES, assert_problem
 from tests.conftest import Ingest
+from tests.support import threads
+from tests.support.strict_client import TestClient
 
 TIMED = ["/query", "/query/compare", "/answer", "/expand"]
 NAMES = [f"Person{chr(65 + at // 676)}{chr(65 + at // 26 % 26).lower()}{chr(97 + at % 26)}" for at in range(5_000)]
@@ -44,7 +44,7 @@ def test_a_statement_that_runs_is_cancelled(application: Application) -> None:
             caught.append(error)
 
     began = time.monotonic()
-    thread = threading.Thread(target=sleep)
+    thread = threads.make_thread(sleep)
     thread.start()
     thread.join(30)
     assert not thread.is_alive()

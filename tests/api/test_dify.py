@@ -7,16 +7,16 @@ from uuid import UUID
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
+from engram.services.answers.answer_reference import AnswerReference
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.serving.answer_reference import AnswerReference
 from tests.api.conftest import Counts, Variant
 from tests.api.operations import assert_problem
 from tests.conftest import Ingest
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 DATED = (

@@ -9,12 +9,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
+from tests.support.strict_client import TestClient
 
 FILES = Path(__file__).resolve().parents[1] / "importing/files"
 BINARY = {"content-type": "application/octet-stream"}

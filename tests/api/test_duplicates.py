@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers
 from tests.conftest import CURIE, Ingest
 from tests.support.databases import application_on
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 

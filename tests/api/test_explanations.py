@@ -5,13 +5,13 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.conftest import Ingest
 from tests.support import state
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 OTHER = "Which element did Marie Curie discover in 1898?"

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
@@ -15,6 +14,7 @@ from tests.api.conftest import Variant
 from tests.conftest import Ingest
 from tests.support import past
 from tests.support.openai_server import OpenAiServer, Reply
+from tests.support.strict_client import TestClient
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Whoever fails to authenticate too often has to wait; whoever was known before has not."""
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.context.errors import TooManyRequestsError
 from engram.runtime.api_process import create_app
@@ -10,6 +9,7 @@ from engram.services.auth.failed_attempts import BURST, FailedAttempts
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
+from tests.support.strict_client import TestClient
 
 
 def test_junk_tokens_are_soon_refused_unread(variant: Variant) -> None:

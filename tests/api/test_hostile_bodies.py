@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api import body_reading
 from engram.api.schemas import MAX_JSON_BYTES, MAX_VALUES
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from tests.support.live_server import LiveServer
+from tests.support.strict_client import TestClient
 
 NDJSON = {"content-type": "application/x-ndjson"}
 QUESTION = {"query": "Where was Marie Curie born?"}

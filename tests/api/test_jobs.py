@@ -5,13 +5,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
+from tests.support.strict_client import TestClient
 
 NEW = {"id": "new", "text": "It is new."}
 

@@ -5,10 +5,10 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.operations import assert_problem, assert_refused
+from tests.support.strict_client import TestClient
 
 OWN = {
     "observation_noise_positive": 2.0,

@@ -5,12 +5,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.operations import assert_refused
 from tests.conftest import Ingest
 from tests.support import state
+from tests.support.strict_client import TestClient
 
 QUESTION = "Which river is the longest of its country?"
 RIVER = {"method": "hyde", "text": "The longest river of the country flows past the capital into the sea."}

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from tests.api.conftest import Counts
 from tests.api.operations import BODIES, METHODS, UNKNOWN_ID, assert_refused, url, well_formed
+from tests.support.strict_client import TestClient
 
 JSON_TYPE = {"content-type": "application/json"}
 PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}

@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import ABSENT, well_formed
 from tests.api.test_access import NEEDED, Keyed, keyed
 from tests.support.statements import watched
+from tests.support.strict_client import TestClient
 
 __all__ = ["keyed"]
 QUESTION = "Where was Marie Curie born?"

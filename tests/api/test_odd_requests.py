@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from tests.api.conftest import Counts
 from tests.api.operations import BODIES, DOCUMENT, OPERATIONS, UNKNOWN_ID, assert_refused, url
 from tests.conftest import Ingest
+from tests.support.strict_client import TestClient
 
 VERDICT = {"query_id": str(UNKNOWN_ID), "partial": True}
 KEYS = [None, b"", b" ", b"a b", b"\xe4", b"a\tb", b"x" * 201, "ключ".encode()]

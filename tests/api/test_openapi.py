@@ -6,24 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 from engram import sample
 from engram.api import openapi_links
+from engram.api.answers.chat_schemas import ChatIn
+from engram.api.answers.dify_schemas import RetrievalIn
+from engram.api.answers.rerank_schemas import RerankIn
+from engram.api.answers.vector_store_schemas import SearchIn
 from engram.api.corpus.schemas import PassageIn, PassagesIn, RekeyIn
+from engram.api.experiments.schemas import CollectionPatch
 from engram.api.explanations.schemas import CompareIn
 from engram.api.learning.schemas import FeedbackIn, RetryIn, RevokeIn
 from engram.api.passage_keys.schemas import RollbackIn
 from engram.api.retrieval.expansion_schemas import ExpandIn
 from engram.api.retrieval.schemas import AnswerIn, QueryIn
-from engram.api.serving.chat_schemas import ChatIn
-from engram.api.serving.dify_schemas import RetrievalIn
-from engram.api.serving.rerank_schemas import RerankIn
-from engram.api.serving.schemas import CollectionPatch
-from engram.api.serving.vector_store_schemas import SearchIn
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
+from tests.support.strict_client import TestClient
 
 ROOT = Path(__file__).resolve().parents[2]
 BODY_MODELS = (

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api import documentation
 from engram.api.origin_checks import AllowedOrigins
 from engram.runtime.api_process import create_app
 from tests.api.conftest import Counts, Variant
 from tests.api.operations import OPERATIONS, assert_problem, url
+from tests.support.strict_client import TestClient
 
 FOREIGN = "https://evil.example"
 WRITES = [(method, path) for method, path in OPERATIONS if method != "GET"]

@@ -4,12 +4,12 @@ import uuid
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
+from tests.support.strict_client import TestClient
 
 DIGEST = "ab" * 32
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
@@ -14,6 +13,7 @@ from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 from tests.support.openai_server import OpenAiServer
 from tests.support.statements import watched
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 

@@ -5,12 +5,12 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
-from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engram.runtime.container import Application
 from tests.api.operations import assert_refused
+from tests.support.strict_client import TestClient
 
 bounded = settings(
     max_examples=4 * settings().max_examples,

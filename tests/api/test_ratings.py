@@ -4,12 +4,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.support import state, undo
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 LEARNED = ("sentence_memory", "question_support", "memory_audit", "ranking_belief", "ranking_audit")

@@ -4,12 +4,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
 from tests.conftest import CURIE
+from tests.support.strict_client import TestClient
 
 JSON_TYPE = {"content-type": "application/json"}
 

@@ -7,13 +7,13 @@ from uuid import UUID
 import cohere
 import pytest
 from cohere.errors import NotFoundError, UnprocessableEntityError
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from tests.api.conftest import Counts, Variant
 from tests.api.operations import RERANK, assert_problem
 from tests.conftest import CURIE
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 TEXTS = [passage["text"] for passage in CURIE]

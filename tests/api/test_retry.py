@@ -1,11 +1,11 @@
 """Retrying parked verdicts over HTTP."""
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.operations import assert_problem
 from tests.support import state
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 

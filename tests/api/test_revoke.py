@@ -4,12 +4,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
 from tests.support import state, undo
+from tests.support.strict_client import TestClient
 
 
 def judge(http: TestClient, collection: str, judge: str = "careful", wait: bool = True) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
+from tests.support.strict_client import TestClient
 
 LONG = {"access": "keys", "access_cache_seconds": 3600.0}
 

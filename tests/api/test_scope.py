@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from fastapi.testclient import TestClient
 from httpx import Response
 
 from engram.runtime.container import Application
@@ -26,6 +25,7 @@ from tests.api.operations import (
 from tests.conftest import CURIE, Ingest
 from tests.support import state
 from tests.support.statements import before_each
+from tests.support.strict_client import TestClient
 
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
 

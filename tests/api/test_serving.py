@@ -4,7 +4,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
@@ -12,6 +11,7 @@ from engram.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import assert_refused
 from tests.support.openai_server import OpenAiServer, keyword_handler
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 EVERYBODY = {"arms": [{"name": "everybody", "percent": 100, "memory": "off", "profile": "paper"}]}

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
@@ -12,6 +11,7 @@ from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.support.openai_server import OpenAiServer
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was the mother of Irène Joliot-Curie born?"
 Keyed = Callable[..., TestClient]

@@ -1,7 +1,8 @@
 """Options of planners over HTTP; what they do is tested with the planners."""
 
 import pytest
-from fastapi.testclient import TestClient
+
+from tests.support.strict_client import TestClient
 
 START = {"collection": "default", "question": "Who built it?", "planner": "tree"}
 

@@ -5,12 +5,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from engram.services.sessions import session_service as service
 from tests.support import state
 from tests.support.live_server import LiveServer
+from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
 STEPS = {"planner": "pool", "top_k": 2, "stop": {"threshold": 1}}
@@ -81,16 +81,39 @@ def test_a_round_resumes_the_walk_of_the_one_before(http: TestClient, applicatio
     assert entities(alone) < entities(resumed)
 
 
-def test_the_published_stop_says_what_it_goes_by(http: TestClient, curie: str) -> None:
-    session = start(http, curie, **STEPS | {"stop": {"rule": "published", "threshold": 0.01}})
+def test_rfm_rag_searches_by_words_until_the_published_stop(http: TestClient, curie: str) -> None:
+    body = {"planner": "rfm-rag", "top_k": 2}
+    session = start(http, curie, **body, stop={"threshold": 0.01})
     (one,) = session["rounds"]
-    assert (session["stop_reason"], len(session["rounds"])) == ("sufficient", 1)
+    assert (session["stop_reason"], one["queries"]) == ("sufficient", [CHAIN])
     assert one["said"]["published"]["entities"] == 1.0
     assert 0.0 < one["said"]["published"]["relevance"] < 1.0
     assert 0.01 < one["said"]["published"]["probability"] < 1.0
-    never = start(http, curie, **STEPS | {"stop": {"rule": "published", "threshold": 1}})
+    kept = http.get(f"/queries/{one['query_ids'][0]}", params={"collection": curie}).json()
+    assert (kept["strategy"], kept["memory"]) == ("lexical", "off")
+    never = start(http, curie, **body, stop={"threshold": 1})
     assert never["stop_reason"] != "sufficient"
-    assert len(never["rounds"]) > 1
+    first, second = never["rounds"][:2]
+    assert first["gap"] is None
+    assert second["gap"]["text"] == second["queries"][0]
+    assert second["said"]["coverage"] < 1.0
+
+
+def test_a_pool_that_covers_the_threshold_is_asked_no_further(http: TestClient, curie: str) -> None:
+    body = {"planner": "rfm-rag", "top_k": 2, "stop": {"threshold": 1}}
+    session = start(http, curie, **body, options={"coverage": 0.01})
+    assert (session["stop_reason"], len(session["rounds"])) == ("covered", 1)
+    assert session["covered"] > 0.01
+
+
+def test_the_published_stop_and_search_are_of_rfm_rag_alone(http: TestClient, curie: str) -> None:
+    for body, why in (
+        ({"planner": "pool", "stop": {"rule": "published"}}, "only planner 'rfm-rag'"),
+        ({"planner": "rfm-rag", "arm": {"strategy": "dense"}}, "it takes no arm"),
+    ):
+        refused = http.post("/sessions", json={"collection": curie, "question": CHAIN} | body)
+        assert refused.status_code == 422
+        assert why in refused.json()["detail"]
 
 
 def _of(application: Application, collection: str, passage: str) -> Any:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.support.state import given_episode, judge, sentences
 from tests.support.statements import Sent, watched
+from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 UNKNOWN = "Into which sea flows the river of the Curies and of Kopernik?"

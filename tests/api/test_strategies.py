@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 UNITS = [{"method": "hyde", "text": "She was born in the capital of Poland."}, {"method": "prf", "text": "1867"}]

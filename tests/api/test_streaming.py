@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api.corpus import passage_bodies
 from engram.context.errors import UnavailableError
@@ -20,6 +19,7 @@ from engram.services.corpus.passage_intake import PassageReception
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.support.live_server import LiveServer
+from tests.support.strict_client import TestClient
 
 NDJSON = {"content-type": "application/x-ndjson"}
 

@@ -15,7 +15,6 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from fastapi.testclient import TestClient
 from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
@@ -29,6 +28,7 @@ from engram.telemetry.metrics_endpoint import Exposed
 from tests.api.conftest import Variant
 from tests.support.forks import ROOT
 from tests.support.state import given_episode, judge, sentences
+from tests.support.strict_client import TestClient
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
 SECRETIVE = "Kaleidoscopic-wombat"
@@ -154,7 +154,9 @@ def test_refusals_that_come_before_any_route_are_told_of(http: TestClient) -> No
     )
 
 
-@pytest.mark.parametrize("changed", [{"host": "192.0.2.1"}, {"metrics_port": 9464}, {"metrics_port": 0}])
+@pytest.mark.parametrize(
+    "changed", [{"host": "192.0.2.1", "access": "open"}, {"metrics_port": 9464}, {"metrics_port": 0}]
+)
 def test_the_api_shows_metrics_to_its_own_machine_only(variant: Variant, changed: dict[str, Any]) -> None:
     with TestClient(create_app(variant(**changed))) as http:
         assert http.get("/metrics").status_code == 404

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.context.errors import ConflictError, InvalidRequestError, NotFoundError
 from engram.runtime.api_process import create_app
@@ -16,6 +15,7 @@ from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 from tests.services.corpus.test_erasure import places
+from tests.support.strict_client import TestClient
 
 QUESTION = "Who lived by the river?"
 MARK = "Zanzifarblub"

@@ -4,7 +4,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
@@ -12,6 +11,7 @@ from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.support.modelled import Modelled
 from tests.support.openai_server import keyword_handler
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -1,13 +1,13 @@
 """Servers out of reach: without Postgres everything says so, without Redis only learning is late."""
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application
 from tests.api import operations
 from tests.api.conftest import Variant
 from tests.api.operations import OPERATIONS, assert_problem
+from tests.support.strict_client import TestClient
 
 PATHS = [operation for operation in OPERATIONS if operation[1] not in {"/healthz", "/access/me"}]
 QUESTION = "Where was Marie Curie born?"

@@ -6,12 +6,12 @@ from uuid import UUID
 
 import openai
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
 from tests.conftest import Ingest
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 MOONS = (

@@ -4,11 +4,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
+from tests.support.strict_client import TestClient
 
 BORN = {"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}
 

@@ -5,13 +5,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.container import Application
 from tests.api.conftest import Variant
 from tests.support import state
 from tests.support.statements import Sent, watched
+from tests.support.strict_client import TestClient
 
 UNITS = [
     {"method": "hyde", "text": "The longest river flows past the capital into the sea."},

@@ -1,6 +1,7 @@
 """The console in a real Chromium: ask, judge and ask again; by keyboard alone; what a key may; accessibility."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,39 +14,18 @@ from engram.runtime.container import Application, Servers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram_client import Engram
-from tests.console.conftest import AXE, Opened
+from tests.console.conftest import Opened
+from tests.console.console_page import BORN, QUESTION, ask, place, violations
 from tests.support.live_server import LiveServer
 from tests.support.modelled import Modelled
 from tests.support.openai_server import Reply, keyword_handler
 
 pytestmark = pytest.mark.browser
 
-QUESTION = "Where was Marie Curie born?"
-BORN = "Marie Curie was born in Warsaw in 1867."
 PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
          "sessions", "facts", "collections", "health", "keys")  # fmt: skip
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "importing/files"
-
-
-def place(page: str, collection: str) -> str:
-    return f"#/{page}?c={collection}"
-
-
-def ask(page: Any, question: str = QUESTION) -> None:
-    page.get_by_label("Question", exact=True).fill(question)
-    page.get_by_role("button", name="Ask", exact=True).click()
-    page.wait_for_selector(".passage")
-
-
-def violations(page: Any) -> dict[str, list[str]]:
-    """What axe objects to: rule -> the first elements that break it."""
-    if not AXE.exists():
-        pytest.skip("axe-core is not there; cd console && npm ci")
-    if not page.evaluate("typeof axe !== 'undefined'"):
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-    told = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return {one["id"]: [node["html"][:120] for node in one["nodes"][:3]] for one in told["violations"]}
 
 
 @pytest.fixture
@@ -283,6 +263,8 @@ def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str, 
     page.locator(".rounds li").first.wait_for()
     page.get_by_text("stopped:").wait_for()
     assert page.get_by_text("Pool of evidence").count() == 1
+    text = page.locator("main").inner_text()
+    assert re.search(r"\bcovered\b", text) is None, "the gauge alone says whether it is enough"
     page.get_by_role("link", name="Sessions", exact=True).click()
     page.locator("tr", has_text="Marie Curie's birthplace").get_by_text("stopped").wait_for()
 
@@ -341,6 +323,7 @@ def test_the_theme_is_chosen_and_kept(opened: Opened, service: str, curie: str) 
     page.get_by_label("Question", exact=True).wait_for()
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.locator(".foot label", has_text="Dark").click()
+    page.locator('html[data-theme="dark"]').wait_for()
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert light != dark
     page.reload()

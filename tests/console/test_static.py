@@ -1,17 +1,18 @@
 """The console as it is shipped: its files, what the page may load, and that they are of these sources."""
 
 import hashlib
+import json
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api import console_files
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers
+from tests.support.strict_client import TestClient
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js")
@@ -129,3 +130,12 @@ def test_the_files_are_in_the_package_and_small() -> None:
     parts = list((ROOT / "app/engram/console").iterdir())
     assert all(part.is_file() for part in parts), "package data names files of the folder itself"
     assert sum(part.stat().st_size for part in parts) < MOST_BYTES
+
+
+def test_sample_questions_are_those_of_the_sample_collection() -> None:
+    source = (ROOT / "console/src/parts/sample_questions.tsx").read_text(encoding="utf-8")
+    (block,) = re.findall(r"const QUESTIONS: readonly string\[\] = \[(.*?)\];", source, re.DOTALL)
+    offered = re.findall(r'"([^"]+)"', block)
+    lines = (ROOT / "app/engram/sample/questions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(offered) >= 3
+    assert set(offered) <= {json.loads(line)["text"] for line in lines}

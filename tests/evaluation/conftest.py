@@ -2,8 +2,9 @@
 
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
+from tests.support.openai_server import OpenAiServer, keyword_handler
 
 Evaluate = Callable[..., RunReport]
 FULL = pytest.mark.skipif(os.environ.get("ENGRAM_EVALUATION_FULL") != "1", reason="ENGRAM_EVALUATION_FULL is not 1")
@@ -44,21 +46,37 @@ def reasoning(application: Application, addresses: Servers, dataset: Dataset) ->
 
 
 @pytest.fixture
+def server() -> Iterator[OpenAiServer]:
+    with OpenAiServer(keyword_handler) as running:
+        yield running
+
+
+@pytest.fixture
+def answering(server: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate]:
+    """Protocols on an application that asks ``server``."""
+    with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
+        yield partial(run_protocol, models={"llm": llm})
+
+
+@pytest.fixture
 def run_protocol(
     application: Application, addresses: Servers, sample_dataset: Dataset, tmp_path: Path
 ) -> Iterator[Evaluate]:
-    """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``, plots if ``drawn``."""
+    """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``, plots if ``drawn``.
+
+    ``configuration`` and ``models`` are settings and models that differ from those of the shared application.
+    """
 
     def run(
         protocol: Any,
         dataset: Dataset = sample_dataset,
         *,
-        weights: Path | None = None,
-        llm: Llm | None = None,
+        configuration: Mapping[str, Any] | None = None,
+        models: Mapping[str, Any] | None = None,
         drawn: bool = False,
         **options: Any,
     ) -> RunReport:
-        services = application if weights is None and llm is None else changed(weights, llm)
+        services = application if configuration is models is None else other(configuration or {}, models or {})
         console = Console(file=io.StringIO())
 
         def vary(variation: Variation) -> Application:
@@ -71,13 +89,13 @@ def run_protocol(
 
     with ExitStack() as stack:
 
-        def changed(weights: Path | None, llm: Llm | None) -> Application:
-            """Make an application that starts from other weights, or asks a language model."""
-            update: dict[str, Any] = {} if weights is None else {"ranking_prior": weights}
-            settings = application.settings.model_copy(update=update)
-            other = stack.enter_context(closing(Application(settings, addresses)))
-            other.models.embedder, other.models.language = application.embedder, application.language
-            other.models.llm = llm
-            return other
+        def other(configuration: Mapping[str, Any], models: Mapping[str, Any]) -> Application:
+            """Make an application with these settings and models instead of the shared ones."""
+            settings = application.settings.model_copy(update=configuration)
+            services = stack.enter_context(closing(Application(settings, addresses)))
+            shared = {"embedder": application.embedder, "language": application.language}
+            for name, model in {**shared, **models}.items():
+                setattr(services.models, name, model)
+            return services
 
         yield run

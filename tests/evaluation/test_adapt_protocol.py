@@ -168,13 +168,16 @@ def test_each_way_credits_its_own_passages(
     assert credited["published"] - supported
 
 
-def test_ungated_keys_take_in_what_nothing_validated(
-    application: Application, run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ungated_keys_take_in_what_nothing_validated(run_protocol: Evaluate, few: Dataset) -> None:
     # Without a rule for retrieval only a verdict's word validates, and these verdicts say nothing.
-    monkeypatch.setattr(application.models, "key_learning", replace(application.key_learning, gate_top_k=0))
     report = run_protocol(
-        "adapt", few, fractions=(1.0,), retrievers=("lexical",), ways=("supported", "ungated"), limit=3
+        "adapt",
+        few,
+        configuration={"passage_key_gate_top_k": 0},
+        fractions=(1.0,),
+        retrievers=("lexical",),
+        ways=("supported", "ungated"),
+        limit=3,
     )
     base, gated, ungated = (
         figure(report, "ndcg@10", "lexical", keys, adapt_table.ADAPTED)

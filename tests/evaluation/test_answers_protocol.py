@@ -1,17 +1,14 @@
 """Answers in words: how they are compared, and the protocol against a real endpoint with a program for a model."""
 
 import json
-from collections.abc import Iterator
-from contextlib import closing
+import re
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
-from engram.providers.llm import Llm
 from engram.runtime.container import Application
 from engram_evaluation.answer_marking import contains, exact, normalised, token_f1
 from engram_evaluation.answers_protocol import GROUP, marks
@@ -21,7 +18,7 @@ from engram_evaluation.report_page import gather
 from engram_evaluation.run_options import Options
 from tests.evaluation.conftest import Evaluate
 from tests.support.command import NOWHERE, Cli
-from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
+from tests.support.openai_server import OpenAiServer, Reply
 
 
 def test_squad_normalisation() -> None:
@@ -54,19 +51,6 @@ def test_nothing_accepted_cannot_be_compared() -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[OpenAiServer]:
-    with OpenAiServer(keyword_handler) as running:
-        yield running
-
-
-@pytest.fixture
-def answering(server: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate]:
-    """Protocols on an application that asks ``server``."""
-    with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
-        yield partial(run_protocol, llm=llm)
-
-
-@pytest.fixture
 def few(sample_dataset: Dataset) -> Dataset:
     """Three questions, of which the first accepts a word that stands in its gold sentence."""
     first, *others = sample_dataset.questions[:3]
@@ -94,7 +78,7 @@ def test_answers_are_marked_by_words_and_by_a_model(
     judged = sum(len(message["content"].split()) for request in marked for message in request["messages"])
     assert sum(row.values["judge_prompt_tokens"] for row in rows) == judged
     markdown = report.markdown()
-    assert "| | n | EM | F1 | contains | strict | lenient | R@5 |".replace("| |", "|  |") in markdown
+    assert "| | n | EM | F1 | contains | strict | lenient | unusable | R@5 |".replace("| |", "|  |") in markdown
     assert "Indexing the corpus took" in markdown
     document = json.loads(next(tmp_path.glob("*.json")).read_text(encoding="utf-8"))
     assert document["engine"]["llm_model"]
@@ -130,12 +114,28 @@ def test_what_was_marked_before_the_endpoint_failed_is_kept(
     )
     answering("answers", several, limit=TOGETHER)
     done = len(server.requests)
-    server.queue(Reply("no", status=400))
+    server.queue(Reply("no", status=503))
     with pytest.raises(LlmError):
         answering("answers", several)
     report = answering("answers", several)
     assert len(report.phases[0].rows) == TOGETHER + 2
     assert len(server.requests) - done <= 1 + 2 * 2
+
+
+def test_an_unusable_reply_is_a_wrong_answer_and_is_counted(
+    answering: Evaluate, server: OpenAiServer, few: Dataset
+) -> None:
+    server.queue("I would rather not say.", "Still not.")
+    (line,) = answering("answers", few).lines()
+    assert (line.questions, line.values["unusable"]) == (3, pytest.approx(1 / 3))
+    number = re.search(r"^\[(\d+)\]", server.requests[0].json["messages"][1]["content"], re.MULTILINE)
+    assert number is not None
+    draft = {"answer": "Lisbon", "cited": [int(number[1])], "sufficient": True}
+    server.queue(json.dumps(draft), "no mark", "none again")
+    (row,) = answering("answers", few, limit=1).phases[0].rows
+    assert row.values["unusable"] == 1.0
+    assert "strict" not in row.values
+    assert "f1" in row.values
 
 
 def test_no_endpoint_no_answers(run_protocol: Evaluate, few: Dataset) -> None:

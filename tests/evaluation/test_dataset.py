@@ -67,6 +67,7 @@ def test_a_folder_is_read(folder: Path) -> None:
     assert [question.id for question in dataset.unlabelled] == ["q3"]
     assert list(dataset.paraphrases) == ["q1"]
     assert dataset.paraphrases["q1"].gold == first.gold
+    assert dataset.paraphrases["q1"].answers == first.answers
 
 
 def test_compressed_files_are_the_same_data_set(folder: Path) -> None:

@@ -44,7 +44,7 @@ def model() -> Iterator[OpenAiServer]:
 def expanding(model: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate]:
     """Protocols on an application that asks ``model``."""
     with Llm(base_url=model.base_url, api_key=None, model="small", max_attempts=1) as llm:
-        yield partial(run_protocol, llm=llm)
+        yield partial(run_protocol, models={"llm": llm})
 
 
 def figure(report: RunReport, group: str, retriever: str, method: str = "", how: str = adapt_table.BASE) -> float:

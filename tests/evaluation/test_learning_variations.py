@@ -13,9 +13,9 @@ from rich.console import Console
 from engram.context.errors import InvalidRequestError
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.queries.query_service import AskService
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import ServingMode
-from engram.services.serving.query_service import AskService
 from engram_evaluation.commands.evaluate_command import varied
 from engram_evaluation.dataset import Dataset, Gold, Question
 from engram_evaluation.evaluation_run import evaluate
@@ -23,6 +23,7 @@ from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_variations import (
     ABLATION,
     COMPARED,
+    EXAMINED,
     FIXED_GAIN,
     FLIPPED,
     FULL,
@@ -32,6 +33,7 @@ from engram_evaluation.learning_variations import (
     TIME,
     FlippingJudge,
     Variation,
+    attacker,
 )
 from engram_evaluation.protocols import JUDGED
 from engram_evaluation.run_options import SCOPES, Options
@@ -193,6 +195,49 @@ def test_many_new_names_move_nothing_where_a_trusted_one_spoke(
     judges = {row["judge"] for row in events}
     assert judges == {"oracle", *(f"sybil-{n}" for n in range(12))}, "of the last way: each is a name of its own"
     assert {row["standing"] for row in events} == {1.0}, "and all are trusted"
+
+
+@pytest.mark.parametrize("protocol", ["spam", "poison"])
+def test_many_new_names_neither_click_nor_poison_what_a_trusted_one_taught(
+    run_protocol: Evaluate,
+    application: Application,
+    few: Dataset,
+    monkeypatch: pytest.MonkeyPatch,
+    protocol: str,
+) -> None:
+    monkeypatch.setitem(COMPARED, protocol, tuple(replace(way, sybils=6) for way in COMPARED[protocol]))
+    report = run_protocol(protocol, few, limit=3)
+    new, trusted, _ = (way.name for way in SYBIL)
+    recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]
+    assert recall[2] >= recall[1] - 0.01
+    assert report.value("recall@5", JUDGED, 2, trusted) <= recall[2]
+    judges = {row["judge"] for row in rows(application, f"evaluate-{few.name}", "feedback_event")}
+    assert judges == {"oracle", *(f"sybil-{n}" for n in range(6))}
+
+
+def test_a_click_spammer_supports_what_is_wrong_and_skips_what_is_right() -> None:
+    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    shown = [
+        ShownSentence(1, "a", "A did."),
+        ShownSentence(2, "x", "X did not."),
+        ShownSentence(3, "x", "Nor Y.", selected=False),
+    ]
+    verdict = attacker("clicks", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown)
+    assert verdict is not None
+    assert verdict.partial
+    assert verdict.supporting == [NamedSentence(2)]
+    assert verdict.rejected == [NamedSentence(1, examined=EXAMINED)]
+    assert attacker("clicks", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown[:1]) is None
+
+
+def test_a_poisoner_says_that_the_question_led_to_what_is_wrong() -> None:
+    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
+    verdict = attacker("expansions", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown)
+    assert verdict is not None
+    assert verdict.supporting_passages == ["x"]
+    assert [unit.text for unit in verdict.expansions] == ["Who?"]
+    assert attacker("expansions", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown[:1]) is None
 
 
 def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evaluate, few: Dataset) -> None:

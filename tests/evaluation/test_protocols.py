@@ -169,28 +169,22 @@ def test_no_endpoint_no_llm_judge(run_protocol: Evaluate) -> None:
         run_protocol("same", judge="llm", limit=1)
 
 
-def test_model_requests_are_counted(
-    application: Application, sample_dataset: Dataset, monkeypatch: pytest.MonkeyPatch, run_protocol: Evaluate
-) -> None:
-    with OpenAiServer(keyword_handler) as server:
-        llm = Llm(base_url=server.base_url, api_key=None, model="test")
-        monkeypatch.setattr(application.retrieve, "_llm", llm)
-        monkeypatch.setattr(application.retrieve, "_planner", replace(application.planner, llm=llm))
-        report = run_protocol("cold", limit=3, stop_rule="llm")
-        llm.close()
+def test_model_requests_are_counted(run_protocol: Evaluate) -> None:
+    with (
+        OpenAiServer(keyword_handler) as server,
+        Llm(base_url=server.base_url, api_key=None, model="test") as llm,
+    ):
+        report = run_protocol("cold", limit=3, stop_rule="llm", models={"llm": llm})
         asked = len(server.requests)
     counted = sum(row.values["llm_calls"] for phase in report.phases for row in phase.rows)
     assert counted == asked > 0
 
 
-def test_hops_end_by_the_rule_that_is_asked_for(
-    run_protocol: Evaluate, application: Application, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hops_end_by_the_rule_that_is_asked_for(run_protocol: Evaluate) -> None:
     """`learned` ends the default profile's hops; the other has no features to tell by and keeps its own rule."""
     never = run_protocol("cold", limit=4, stop_rule="none")
-    retrieve = application.retrieve
-    monkeypatch.setattr(retrieve, "_threshold", 0.0)  # whatever it says is enough
-    learned = run_protocol("cold", limit=4, stop_rule="learned")
+    sure = {"sufficiency_threshold": 0.0}  # whatever it says is enough
+    learned = run_protocol("cold", limit=4, stop_rule="learned", configuration=sure)
     hops = {
         (rule, arm): report.value("hops", "all questions", 0, arm)
         for rule, report in (("none", never), ("learned", learned))
@@ -198,7 +192,7 @@ def test_hops_end_by_the_rule_that_is_asked_for(
     }
     assert hops["learned", "default"] == 1.0 < hops["none", "default"]
     assert hops["learned", "paper"] == hops["none", "paper"]
-    assert learned.engine["sufficiency_threshold"] == application.settings.sufficiency_threshold
+    assert learned.engine["sufficiency_threshold"] == 0.0
     with pytest.raises(InvalidRequestError, match="--stop-rule learned means nothing to --profile paper"):
         options("same", profile="paper", stop_rule="learned")
 
@@ -311,7 +305,7 @@ def test_frozen_scopes_are_part_of_the_command_in_one_order() -> None:
 
 def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights: Path | None = None) -> None:
     options = expected.options.as_json()
-    report = run_protocol(options.pop("protocol"), dataset, weights=weights, **options)
+    report = run_protocol(options.pop("protocol"), dataset, configuration={"ranking_prior": weights}, **options)
     assert expected.deviations(report) == []
 
 

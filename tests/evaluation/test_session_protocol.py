@@ -228,7 +228,8 @@ def test_a_judge_can_grade_instead(
 
 
 def test_a_data_set_without_gold_cannot_reward(trajectories: list[Trajectory], sample_dataset: Dataset) -> None:
-    mute = replace(sample_dataset, questions=tuple(replace(q, answers=()) for q in sample_dataset.questions))
+    questions = tuple(replace(question, answers=()) for question in sample_dataset.questions)
+    mute = replace(sample_dataset, questions=questions, paraphrases={})
     with pytest.raises(InvalidRequestError, match="no questions with accepted answers"):
         lines(trajectories, mute, "steps")
 

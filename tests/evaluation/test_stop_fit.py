@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.core.planning.feedback_stop import AT_LEAST
+from engram.core.planning.feedback_stop import AT_LEAST, Network
 from engram.runtime.container import Application
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import Harness, open_harness
-from engram_evaluation.stop_fit import Unit, fit_stop, hops, pools
+from engram_evaluation.stop_fit import Telling, Unit, fit_stop, hops, pools, telling
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +53,22 @@ def test_pools_that_all_lack_something_teach_nothing(harness: Harness) -> None:
     dataset = load_dataset(Path("sample"))
     with pytest.raises(InvalidRequestError, match="nothing to tell apart"):
         fit_stop([(harness, dataset)], 0, steps, unit="queries")
+
+
+def test_pools_of_rfm_rag_are_of_its_own_searches(harness: Harness) -> None:
+    questions = load_dataset(Path("sample")).questions[:3]
+    rows, suffices = pools(harness, questions, lambda: None, planner="rfm-rag")
+    assert len(rows) == len(suffices) >= 3
+    assert (rows[:, 3] == 0.0).all()  # a search by words has no probability of its own to be enough
+
+
+def test_what_does_not_move_while_the_pool_comes_to_suffice_tells_nothing() -> None:
+    """Two sessions: the first suffices after its second round, the second never does."""
+    came = (np.array([[1.0, 0.0, 0.5, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0, 0.0]]), np.array([False, True]))
+    never = (np.array([[1.0, 0.5, 0.9, 0.0, 0.0], [1.0, 0.5, 0.9, 0.0, 0.0]]), np.array([False, False]))
+    entities, relevance, feedback = telling(Network(np.array([0.0, 0.0, 4.0])), [came, never])
+    assert entities == Telling("entities (f1)", auc=1.0, changed=1 / 2, rose=1.0)
+    # Of three pools that do not suffice one is equal, and two are higher: (0 + 0 + 1/2) / 3.
+    assert relevance == Telling("relevance (f2)", auc=pytest.approx(0.5 / 3), changed=0.0, rose=0.0)
+    assert (feedback.auc, feedback.changed, feedback.rose) == (relevance.auc, 0.0, 0.0)
+    assert telling(Network(np.zeros(3)), [never])[0] == Telling("entities (f1)", auc=None, changed=0.0, rose=None)

@@ -10,7 +10,6 @@ import psycopg
 import pytest
 import redis
 import structlog
-from fastapi.testclient import TestClient
 
 from engram.config.settings import Settings
 from engram.providers.embedded import EmbeddedPostgres, EmbeddedRedis
@@ -20,6 +19,7 @@ from engram.runtime.worker import Worker
 from engram.storage.schema_revision import migrate
 from tests.conftest import PAGES_MB, Heavy
 from tests.support.processes import PATIENCE_SECONDS, Process
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 

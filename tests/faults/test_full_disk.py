@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from engram.storage.tables.table_base import metadata
@@ -20,6 +19,7 @@ from tests.faults.conftest import Working
 from tests.support import state, undo
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
+from tests.support.strict_client import TestClient
 
 Bystander = psycopg.Connection[tuple[object, ...]]
 STATES = {

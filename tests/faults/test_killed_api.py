@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.api.corpus.passage_bodies import LINES_PER_WRITE
 from engram.runtime.container import Application
@@ -18,6 +17,7 @@ from tests.faults.conftest import Start
 from tests.support import state, undo
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, eventually
+from tests.support.strict_client import TestClient
 
 KEY = {"idempotency-key": "once"}
 NDJSON = {**KEY, "content-type": "application/x-ndjson"}

@@ -6,13 +6,13 @@ from typing import Any
 import psycopg
 import pytest
 import structlog
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.faults.conftest import Working
 from tests.support import state, undo
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 MOST = 3

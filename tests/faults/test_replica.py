@@ -11,7 +11,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from fastapi.testclient import TestClient
 from pydantic import SecretStr
 
 from engram.config.settings import Settings
@@ -25,6 +24,7 @@ from engram.telemetry import metrics
 from tests.conftest import CURIE, Heavy
 from tests.support import standby, state
 from tests.support.processes import eventually
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 LAG_SECONDS = 0.5

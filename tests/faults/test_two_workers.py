@@ -1,7 +1,6 @@
 """The same stream delivered to two worker processes at once, twice over and out of order: every verdict once."""
 
 import random
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import redis
@@ -14,6 +13,7 @@ from tests.faults.conftest import Start, in_the_middle, standing_still
 from tests.support import state, twins, undo
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
+from tests.support.threads import ThreadPoolExecutor
 
 VERDICTS = 60
 

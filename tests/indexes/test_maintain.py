@@ -4,7 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from engram.storage.maintenance import vector_indexes
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import state
+from tests.support.threads import ThreadPoolExecutor
 
 Ingest = Callable[..., Mapping[str, Any]]
 NEVER = Thresholds(dead_share=0.999, dead_rows=10**9)

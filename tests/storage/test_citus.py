@@ -3,13 +3,13 @@
 from uuid import uuid4
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from engram.storage import citus_distribution
 from engram.storage.maintenance import schema_drift
 from tests.conftest import CITUS, CURIE, Ingest
 from tests.support import past, undo
+from tests.support.strict_client import TestClient
 
 pytestmark = pytest.mark.skipif(CITUS is None, reason="ENGRAM_EVALUATION_CITUS is not set")
 

@@ -1,7 +1,6 @@
 """Connections: what a reader may, what a writer keeps, and what a lost or slow server looks like."""
 
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from engram.runtime.container import Servers
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
+from tests.support import threads
 
 
 @pytest.fixture
@@ -240,10 +240,10 @@ def test_many_threads_share_a_small_pool(database: Database) -> None:
         with database.read() as reader:
             seen.append(reader.scalar("SELECT 1"))
 
-    threads = [threading.Thread(target=read) for _ in range(8)]
-    for thread in threads:
+    readers = [threads.make_thread(read) for _ in range(8)]
+    for thread in readers:
         thread.start()
-    for thread in threads:
+    for thread in readers:
         thread.join()
 
     assert seen == [1] * 8

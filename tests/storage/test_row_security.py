@@ -1,22 +1,25 @@
 """Tenants kept apart by Postgres itself, with the application's own scope removed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from contextvars import Context
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 from sqlalchemy.exc import DataError, ProgrammingError
 
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
+from engram.context.tenancy import UnsetTenancyError
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.storage.corpus import collections
-from engram.storage.database import Database
+from engram.storage.database import Database, Reader
 from engram.storage.tables import metadata
+from tests.support.strict_client import TestClient
 
 KEPT = {"tenant", "access_key", "quota_usage", "audit_log", "encoder"}
 """Tables that no tenant's connection sees at all."""
@@ -47,7 +50,7 @@ def keyed(secured: Application, tenant: str) -> TestClient:
 
 
 def visible(database: Database, tenant: str | None) -> dict[str, int]:
-    with tenancy.restricted_to(tenant), database.read() as reader:
+    with tenancy.unrestricted() if tenant is None else tenancy.restricted_to(tenant), database.read() as reader:
         return {
             table: reader.scalar(f"SELECT count(*) FROM {table}") for table in metadata.tables if table not in KEPT
         }
@@ -97,7 +100,7 @@ def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest
 def test_connections_of_a_pool_change_their_tenant(database: Database, curie: str) -> None:
     count = "SELECT count(*) FROM collection WHERE name = %(name)s"
     for tenant, found in [("local", 1), ("stranger", 0), (None, 1), ("stranger", 0), ("local", 1)]:
-        with tenancy.restricted_to(tenant):
+        with tenancy.unrestricted() if tenant is None else tenancy.restricted_to(tenant):
             with database.read() as reader:
                 assert reader.scalar(count, {"name": curie}) == found
             with pytest.raises(DataError), database.write() as writer:
@@ -150,3 +153,43 @@ def test_with_the_applications_scope_removed_a_stranger_still_finds_nothing(
 def _urls(application: Application) -> tuple[str, str]:
     engine = application.database._readers.url
     return engine.render_as_string(hide_password=False).replace("+psycopg", ""), "redis://127.0.0.1:1/0"
+
+
+@pytest.mark.parametrize("row_security", [True, False])
+@pytest.mark.parametrize(
+    "lend",
+    [
+        Database.read,
+        Database.snapshot,
+        Database.write,
+        Database.write_once,
+        Database.write_long,
+        Database.administer,
+    ],
+)
+def test_where_no_tenancy_is_set_no_statement_runs(
+    addresses: Servers, lend: Callable[[Database], AbstractContextManager[Reader]], row_security: bool
+) -> None:
+    database = Database(addresses.database_url, pool_size=2, row_security=row_security)
+
+    def count() -> int:
+        with lend(database) as reader:
+            return int(reader.scalar("SELECT count(*) FROM collection"))
+
+    with pytest.raises(UnsetTenancyError):
+        Context().run(count)
+    with tenancy.unrestricted():
+        assert count() >= 0
+    with tenancy.restricted_to("stranger"):
+        assert count() == 0 or not row_security
+    database.close()
+
+
+def test_a_request_of_a_public_path_or_without_a_key_sets_its_own_tenancy(
+    application: Application, curie: str
+) -> None:
+    def ask() -> tuple[int, int]:
+        client = TestClient(create_app(application), raise_server_exceptions=False)
+        return client.get("/readyz").status_code, client.get(f"/collections/{curie}").status_code
+
+    assert Context().run(ask) == (200, 200)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy.engine import make_url
 
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.core.filter.logged_verdict import Expansion
 from engram.providers.embedded.data_files import bundled
 from engram.providers.embedder import Embedder
@@ -106,8 +107,8 @@ def main() -> None:
             application = Application(settings, addresses)
             application.models.embedder = Cut(application.embedder)
             try:
-                fill(application)
-                with application.database.read() as reader:
+                with tenancy.unrestricted(), application.database.read() as reader:
+                    fill(application)
                     revision = reader.scalar("SELECT version_num FROM alembic_version")
             finally:
                 application.close()

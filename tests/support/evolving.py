@@ -13,6 +13,7 @@ from engram.runtime.container import Application
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.verdict_learning import LearnService
 from engram.services.passage_keys.attribution import Attribution
+from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.services.passage_keys.key_evolution import EvolveService
 from tests.conftest import CURIE
 from tests.support import state
@@ -89,20 +90,36 @@ def vector(row: Mapping[str, Any], column: str) -> np.ndarray[Any, np.dtype[np.f
     return np.array(row[column].strip("[]").split(","), dtype=np.float64)
 
 
-def services(application: Application, **changes: Any) -> tuple[LearnService, EvolveService]:
-    """Services with other constants."""
+def services(
+    application: Application, validation: ExpansionValidation | None = None, **changes: Any
+) -> tuple[LearnService, EvolveService]:
+    """Services with other constants, or another validation."""
     learning = replace(application.key_learning, **changes)
-    attribution = Attribution(application.database, application.encoder, application.limits, learning)
+    attribution = Attribution(
+        application.database,
+        application.encoder,
+        application.limits,
+        learning,
+        validation or application.models.expansion_validation,
+    )
     evolve = EvolveService(application.database, learning.rules)
     learn = LearnService(
-        application.database, application.noise, application.priors, attribution, evolve, max_attempts=5
+        application.database,
+        application.noise,
+        application.models.learning_rule,
+        application.models.weight_teaching,
+        attribution,
+        evolve,
+        max_attempts=5,
     )
     return learn, evolve
 
 
-def with_learning(application: Application, **changes: Any) -> LearnService:
-    """The one that learns with other constants."""
-    return services(application, **changes)[0]
+def with_learning(
+    application: Application, validation: ExpansionValidation | None = None, **changes: Any
+) -> LearnService:
+    """The one that learns with other constants, or another validation."""
+    return services(application, validation, **changes)[0]
 
 
 PASSAGES = [str(passage["id"]) for passage in CURIE]

@@ -1,16 +1,17 @@
 """Logs of verdicts made up in memory, the states that a worker makes of them, and rows to the last bit."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
-from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, SentenceMemory, Support, Vector
-from engram.core.filter.steps import EventStatement, step
+from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, Vector
+from engram.core.filter.steps import EventStatement
+from tests.support.row_engine import RowEngine, applied
 
 DIMENSION = 6
 SENTENCES = range(1, 6)
@@ -70,10 +71,8 @@ class Verdict:
     def noise(self) -> tuple[float, float]:
         return 1.0 / self.confidence, 0.5 / self.confidence
 
-    def saying(self, frozen: Collection[str] = ()) -> EventStatement:
-        return EventStatement(
-            self.event, self.targets, self.directions, self.noise, frozenset(frozen), self.examined
-        )
+    def saying(self) -> EventStatement:
+        return EventStatement(self.event, self.targets, self.directions, self.noise, self.examined)
 
 
 @st.composite
@@ -85,12 +84,13 @@ def verdicts(draw: st.DrawFn, event: int) -> Verdict:
         event=Event(
             id=event,
             question_id=question,
-            judge=draw(st.sampled_from("abc")),
+            judge=draw(st.sampled_from(["a", "b", "c", NEWCOMERS])),
             day=draw(st.sampled_from(["2026-05-01", "2026-05-02"])),
             share=draw(shares),
             contested_share=draw(shares),
             process_noise=draw(st.sampled_from([0.001, 0.05])),
             complete=draw(st.booleans()),
+            sufficiency=draw(st.sampled_from([None, 0.0, 0.4, 1.0])),
         ),
         targets=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from([0, 1]), max_size=4)),
         directions={TASK: unit(200 + question)} | timed,
@@ -105,34 +105,9 @@ def logs(draw: st.DrawFn, most: int = 10) -> list[Verdict]:
     return [draw(verdicts(event)) for event in range(1, draw(st.integers(1, most)) + 1)]
 
 
-@dataclass
-class Learned:
-    """What a worker makes of a log, verdict by verdict."""
-
-    memories: dict[tuple[int, str], SentenceMemory]
-    supports: dict[tuple[int, int], Support]
-    audit: list[Audit]
-    contested: set[int]
-
-    def touched(self) -> dict[tuple[int, str], SentenceMemory]:
-        """The memories that a verdict moved."""
-        return {key: memory for key, memory in self.memories.items() if memory.update_count}
-
-
-def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
-    """Take the step of each verdict."""
-    found = Learned({key: SentenceMemory(*key, vector) for key, vector in BASES.items()}, {}, [], set())
-    for one in log:
-        moved = step(
-            one.saying(frozen),
-            MemoryRows.from_rows([*found.memories.values()]),
-            SupportRows.from_rows([*found.supports.values()]),
-        )
-        found.memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
-        found.supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}
-        found.audit += moved.audit
-        found.contested |= moved.contested
-    return found
+def learned(log: Sequence[Verdict]) -> RowEngine:
+    """What the row-wise engine makes of a log, verdict by verdict."""
+    return applied([one.saying() for one in log], BASES)
 
 
 def memory_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[ReplayStep]:

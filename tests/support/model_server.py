@@ -14,6 +14,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -75,6 +76,7 @@ class ModelServer:
         self._queue: deque[Failure] = deque()
         self._lock = threading.Lock()
         self._closing = threading.Event()
+        self._context = copy_context()  # a handler may ask the database, as the test may
         self._httpd = ThreadingHTTPServer(("127.0.0.1", 0), self._request_class())
         self._httpd.daemon_threads = True
         self._thread = threading.Thread(target=self._httpd.serve_forever, args=(0.01,), daemon=True)
@@ -165,7 +167,7 @@ class ModelServer:
                     return
                 status, content = failure.status, None
                 if failure.body is None and failure.status == 200:
-                    status, content = server._answer(request)
+                    status, content = server._context.copy().run(server._answer, request)
                     content = failure.change(content) if failure.change else content
                 body = failure.body if failure.body is not None else json.dumps(content).encode()
                 self.send_response(status)

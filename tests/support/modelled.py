@@ -3,12 +3,11 @@
 from contextlib import ExitStack
 from typing import Any
 
-from fastapi.testclient import TestClient
-
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.runtime.container import Application, Servers
 from tests.support.openai_server import Handler, OpenAiServer, Reply
+from tests.support.strict_client import TestClient
 
 
 class Modelled:

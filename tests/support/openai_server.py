@@ -27,6 +27,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -75,6 +76,7 @@ class OpenAiServer:
         self._queue: deque[Reply] = deque()
         self._lock = threading.Lock()
         self._closing = threading.Event()
+        self._context = copy_context()  # a handler may ask the database, as the test may
         self._requests: list[RecordedRequest] = []
         self._httpd = ThreadingHTTPServer(("127.0.0.1", 0), self._request_class())
         self._thread = threading.Thread(target=self._httpd.serve_forever, args=(0.01,), daemon=True)
@@ -120,7 +122,7 @@ class OpenAiServer:
                 return self._queue.popleft()
         if self._handler is None:
             return Reply("The test programmed no reply to this request.", status=400)
-        return _as_reply(self._handler(request.json))
+        return _as_reply(self._context.copy().run(self._handler, request.json))
 
     def _request_class(self) -> type[BaseHTTPRequestHandler]:
         server = self

@@ -2,14 +2,16 @@
 
 import os
 import socket
+import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
+import psutil
 
 from tests.support.forks import ROOT, Forked
 
@@ -45,21 +47,37 @@ def free_port() -> int:
 class Process:
     """One ``engram`` command; its output goes to a file. Use it as a context manager."""
 
-    def __init__(self, command: str, folder: Path, env: Mapping[str, str], *killed: str) -> None:
-        """``killed``: the function at which it kills itself, see ``killed.py``."""
+    def __init__(
+        self,
+        command: str,
+        folder: Path,
+        env: Mapping[str, str],
+        *killed: str,
+        arguments: Sequence[str] = (),
+        python: Path | None = None,
+    ) -> None:
+        """Start it.
+
+        Args:
+            killed: the function at which it kills itself, see ``killed.py``.
+            arguments: of the command.
+            python: of an environment with another revision of Engram, whose command is run.
+        """
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-        program = [str(KILLED), command, *killed] if killed else ["-m", "engram.cli", command]
+        program = [str(KILLED), command, *killed] if killed else ["-m", "engram.cli", command, *arguments]
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = folder / f"{command}-{self.port}.log"
+        env = kept | {"ENGRAM_PORT": str(self.port)} | dict(env)
         with self._log.open("wb") as log:
-            self._process = Forked(
-                program,
-                cwd=folder,
-                env=kept | {"PYTHONPATH": str(ROOT), "ENGRAM_PORT": str(self.port)} | dict(env),
-                stdout=log,
-                stderr=log,
-            )
+            self._process: Forked | subprocess.Popen[bytes]
+            if python is None:
+                env["PYTHONPATH"] = str(ROOT)
+                self._process = Forked(program, cwd=folder, env=env, stdout=log, stderr=log)
+            else:
+                self._process = subprocess.Popen(
+                    [str(python), *program], cwd=folder, env=env, stdout=log, stderr=log
+                )
 
     def __enter__(self) -> Self:
         return self
@@ -101,9 +119,17 @@ class Process:
         """Tell it to end."""
         self._process.terminate()
 
-    def kill(self) -> None:
-        """End it as ``kill -9`` does."""
+    def kill(self, *, with_children: bool = False) -> None:
+        """End it as ``kill -9`` does.
+
+        Args:
+            with_children: its own programs end with it, as when a container is killed. Else they are orphans.
+        """
+        children = psutil.Process(self._process.pid).children(recursive=True) if with_children else ()
         self._process.kill()
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
         self._process.wait()
 
     def ended(self) -> int:

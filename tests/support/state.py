@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -24,6 +23,7 @@ from engram.storage.database import Database
 from engram.storage.learning import learned_weights as weights
 from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval.episodes import EpisodeRow
+from tests.support.threads import ThreadPoolExecutor
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
 LEXICAL = ("lexical_term", "lexical_posting", "lexical_passage")

@@ -117,10 +117,11 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
 def _look(application: Application, scope: Scope, events: Sequence[int]) -> None:
     name = scope.collection.name
     for status in (None, "applied"):
-        stored = application.feedback.page(scope, status=status, after=0, limit=10)
+        stored = application.verdict_listing.page(scope, status=status, after=0, limit=10)
+    application.verdict_listing.page(scope, status=None, after=0, limit=10, query=stored[0].event.query_id)
     for event in events[:3]:
         application.feedback.event(scope, event)
-    application.ask.episode(scope, stored[0].query_id)
+    application.ask.episode(scope, stored[0].event.query_id)
     sentences = state.all_sentences(application, name)
     application.explain.memories(scope, sentences)
     for sentence in sentences[:3]:

@@ -2,13 +2,14 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from engram.api.schemas import ResponseModel
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindSource, PassageFacts
 from engram.core.ranking.profiles import ProfileName
+from engram.services.experiments.experiment_arms import Serving
 from engram.services.retrieval.query import Memory, Strategy
-from engram.services.serving.experiment_arms import Serving
 
 
 class ExperimentArmOut(BaseModel):
@@ -42,10 +43,8 @@ class PastOut(BaseModel):
     until: datetime
 
 
-class EncoderOut(BaseModel):
+class EncoderOut(ResponseModel):
     """The encoder of a collection's vectors."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     model: str
     fingerprint: str = Field(
@@ -55,10 +54,8 @@ class EncoderOut(BaseModel):
     dimension: int = Field(description="Length of each vector.")
 
 
-class IndexRecallOut(BaseModel):
+class IndexRecallOut(ResponseModel):
     """Measured recall of a vector index."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     recall: float = Field(ge=0, le=1, description="Share of the ten nearest that it finds.")
     breadth: int = Field(description="How broadly it is searched for that (`hnsw.ef_search`).")
@@ -67,10 +64,8 @@ class IndexRecallOut(BaseModel):
     measured_at: datetime
 
 
-class CollectionOut(BaseModel):
+class CollectionOut(ResponseModel):
     """A collection and what it holds."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     name: str
     encoder: EncoderOut = Field(

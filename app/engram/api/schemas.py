@@ -39,6 +39,12 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+class ResponseModel(BaseModel):
+    """A response: read from the attributes of what a service returns."""
+
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+
 def storable(text: str) -> str:
     """The text, if UTF-8 and Postgres can hold it."""
     if "\x00" in text:

@@ -9,6 +9,7 @@ import typer
 
 from engram.cli.http_client import ClientError
 from engram.cli.terminal import RUN, JsonOption, cli, complain, say, say_json, say_table, settings
+from engram.context import tenancy
 
 if TYPE_CHECKING:
     from engram.services.auth.access_key_service import Key, KeysService
@@ -28,7 +29,11 @@ def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
     """``act``: what is done, where it is to be recorded, to what."""
     from engram.runtime.container import application
 
-    with application(settings()) as services, services.audit_log.on_command(act, target) if act else nullcontext():
+    with (
+        application(settings()) as services,
+        tenancy.unrestricted(),
+        services.audit_log.on_command(act, target) if act else nullcontext(),
+    ):
         yield services.access_keys
 
 
@@ -176,7 +181,11 @@ def remove_tenant(
     """Remove a tenant with all that it has: collections and what they learned, keys, quotas, acts."""
     from engram.runtime.container import application
 
-    with application(settings()) as services, services.audit_log.on_command("remove tenant", name):
+    with (
+        application(settings()) as services,
+        tenancy.unrestricted(),
+        services.audit_log.on_command("remove tenant", name),
+    ):
         services.closing.close(name, confirm)
         while name not in services.closing.run():  # a worker may be at it as well
             if name not in {tenant.name for tenant in services.access_keys.tenants()}:

@@ -29,7 +29,8 @@ def ask(
     planner: Annotated[
         str,
         typer.Option(
-            help="auto, pool (by rules, or with an LLM if one is configured), socratic, tree or agent (with one)."
+            help="auto, pool (by rules, or with an LLM if one is configured), socratic, tree or agent (with one), "
+            "or rfm-rag (as published, for comparison)."
         ),
     ] = "auto",
     rounds: Annotated[
@@ -43,7 +44,9 @@ def ask(
     passages: Annotated[int | None, typer.Option(min=1, max=1_000, help="Passages read at most.")] = None,
     stop: Annotated[
         str,
-        typer.Option(help="Rule that may stop it: planner, sufficiency, covered, published, llm or rounds."),
+        typer.Option(
+            help="Rule that may stop it: planner, sufficiency, covered, published (rfm-rag alone), llm or rounds."
+        ),
     ] = "planner",
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages that each query shows.")] = 5,
     answer: Annotated[bool, typer.Option("--answer", help="End with an answer in words, by the LLM.")] = False,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from engram.cli.terminal import RUN, cli, say, say_json, settings
+from engram.context import tenancy
 
 
 @cli.command(rich_help_panel=RUN)
@@ -20,7 +21,7 @@ def distribute(
 
     configured = settings()
     with servers(configured, make=False) as addresses, closing(Database(addresses.database_url)) as database:
-        with database.write_long() as writer:
+        with tenancy.unrestricted(), database.write_long() as writer:
             spread = citus_distribution.distribute(writer, hnsw_ef_search=configured.hnsw_ef_search)
         where = address(addresses.database_url)
     if as_json:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engram.cli.terminal import RUN, JsonOption, cli, say, say_json, settings
+from engram.context import tenancy
 
 if TYPE_CHECKING:
     from engram.runtime.container import Application
@@ -24,7 +25,7 @@ def doctor(
     """Look at servers, schema, encoder, clocks, work, indexes and settings; exit code 1 if something is wrong."""
     from engram.runtime.container import application
 
-    with application(settings()) as services:
+    with application(settings()) as services, tenancy.unrestricted():
         findings = []
         for finding in chain(services.doctor.examine(), _learned(services) if deep else ()):
             findings.append(finding)

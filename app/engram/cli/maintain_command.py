@@ -8,6 +8,7 @@ import typer
 
 from engram.cli.process_commands import on_stop
 from engram.cli.terminal import RUN, cli, say_json, say_table, settings
+from engram.context import tenancy
 from engram.context.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def maintain(
     from engram.runtime.container import application
 
     stopping = threading.Event()
-    with application(settings()) as services:
+    with application(settings()) as services, tenancy.unrestricted():
         on_stop(stopping.set)
         with services.audit_log.on_command("maintain", "--force" if force else ""):
             reports = services.maintenance.indexes.run(force=force, should_stop=stopping.is_set)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engram.cli.terminal import MEASURE, RUN, CollectionOption, cli, say, say_json, settings
+from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def judge(
     """Let the configured LLM judge recent unjudged episodes and post feedback."""
     from engram.runtime.container import application
 
-    with application(settings()) as services:
+    with application(settings()) as services, tenancy.unrestricted():
         services.observe("judge")
         service = services.judge
         on_stop(service.stop)

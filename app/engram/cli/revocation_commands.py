@@ -19,6 +19,7 @@ from engram.cli.terminal import (
     say_json,
     settings,
 )
+from engram.context import tenancy
 from engram.context.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def verify(
     from engram.runtime.container import application
     from engram.services.auth.scope import LOCAL
 
-    with application(settings()) as services:
+    with application(settings()) as services, tenancy.unrestricted():
         where = services.database.address
         reports = []
         every = services.verify.every(differences)

@@ -12,6 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from engram import __version__
 from engram.api import console_files, documentation, error_dialects, problems
+from engram.api.answers import chat_routes, dify_routes, rerank_routes, vector_store_routes
 from engram.api.auth import routes as access
 from engram.api.authentication_middleware import Authenticated, is_public
 from engram.api.body_limit import BodyLimit
@@ -21,6 +22,7 @@ from engram.api.corpus import routes as corpus_routes
 from engram.api.corpus.schemas import PassagesIn
 from engram.api.dependencies import RequiredScope
 from engram.api.draining import DrainMiddleware
+from engram.api.experiments import routes as experiment_routes
 from engram.api.explanations import overview_routes
 from engram.api.explanations import routes as explanations_routes
 from engram.api.facts import graph_routes
@@ -36,8 +38,6 @@ from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
 from engram.api.revocation import routes as revocation_routes
-from engram.api.serving import chat_routes, dify_routes, rerank_routes, vector_store_routes
-from engram.api.serving import routes as serving_routes
 from engram.api.sessions import routes as sessions_routes
 from engram.api.throttle import FREE, Bounds, Throttle
 from engram.api.work_threads import WorkThreads
@@ -60,7 +60,7 @@ ROUTERS = tuple(
         document_routes,
         jobs_routes,
         sessions_routes,
-        serving_routes,
+        experiment_routes,
         chat_routes,
         dify_routes,
         vector_store_routes,

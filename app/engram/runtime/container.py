@@ -111,6 +111,7 @@ class Application:
     learn = Exported(lambda app: app.learning_services.learn)
     intake = Exported(lambda app: app.learning_services.intake)
     feedback = Exported(lambda app: app.learning_services.feedback)
+    verdict_listing = Exported(lambda app: app.learning_services.verdict_listing)
     judges = Exported(lambda app: app.learning_services.judges)
     judge = Exported(lambda app: app.learning_services.judge)
     pulls = Exported(lambda app: app.learning_services.pulls)

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def engine(settings: "Settings") -> Iterator[tuple["Application", "Servers"]]:
-    """Open an application with its servers. An embedded database is migrated first.
+    """Open an application with its servers, for all tenants. An embedded database is migrated first.
 
     Raises:
         ConfigurationError, UnavailableError: as the application's start does.
     """
+    from engram.context import tenancy
     from engram.runtime.container import Application, servers
     from engram.storage.schema_revision import migrate
     from engram.telemetry import logs
@@ -24,6 +25,6 @@ def engine(settings: "Settings") -> Iterator[tuple["Application", "Servers"]]:
     with servers(settings) as addresses:
         if settings.database_url is None:
             migrate(addresses.database_url)
-        with closing(Application(settings, addresses)) as services:
+        with closing(Application(settings, addresses)) as services, tenancy.unrestricted():
             services.startup.check_encoders()
             yield services, addresses

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
+from engram.core.filter.steps import LearningRule, apply_statements
 from engram.core.passage_keys.evolution import KeyRules
-from engram.providers.embedder import Embedder, load_embedder
+from engram.providers.embedder import Embedder, load_precisions
 from engram.providers.embedder.encoder_choices import EncoderChoice, chosen_prefixes, read_choices
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder, EndpointSettings, Register, probe_digest
+from engram.providers.embedder.precisions import PrecisionChoice
 from engram.providers.embedder.prefixes import NO_PREFIXES, PrefixedEmbedder, Prefixes, known_prefixes
 from engram.providers.jwt_tokens import Tokens
 from engram.providers.language import Language, load_language
@@ -20,7 +22,9 @@ from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.providers.stop_weights import CrossEncoder, Relevance, StopWeights, load_stop
 from engram.services.auth.encoder import Encoder
 from engram.services.learning.feedback_policy import FeedbackPolicy
+from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import KeyLearning
+from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.storage.retrieval.query_focus import GraphLimits
 
 
@@ -36,6 +40,8 @@ class Models:
         self.settings = settings
         self._register = register
         self._closing = ExitStack()
+        self._late: list[Embedder] = []
+        """Encoders that were loaded, in the precisions that make other vectors: for collections of those."""
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -45,7 +51,9 @@ class Models:
         prefixes = (settings.embedding_query_prefix, settings.embedding_passage_prefix)
         if settings.embedding_url is None:
             stated = chosen_prefixes(*prefixes, NO_PREFIXES)
-            return _adapted(self._load(model), stated, settings.embedding_dimension)
+            loaded, *late = (_adapted(one, stated, settings.embedding_dimension) for one in self._load(model))
+            self._late += late
+            return loaded
         key = settings.embedding_api_key
         return self._connect(
             EndpointSettings(
@@ -81,8 +89,11 @@ class Models:
     def _named(self, name: str, choice: EncoderChoice) -> Embedder:
         settings = self.settings
         if choice.url is None:
-            loaded = self._load(choice.folder or name)
-            return _adapted(loaded, choice.prefixes(name), choice.dimension, name)
+            # In one precision only: a name of the file names one kind of vectors.
+            loaded = self._load(
+                choice.folder or name, "float32" if settings.embedding_precision == "auto" else None
+            )
+            return _adapted(loaded[0], choice.prefixes(name), choice.dimension, name)
         model = choice.model or name
         return self._connect(
             EndpointSettings(
@@ -102,28 +113,33 @@ class Models:
         self._closing.callback(embedder.close)
         return embedder
 
-    def _load(self, model: str) -> Embedder:
+    def _load(self, model: str, precision: PrecisionChoice | None = None) -> list[Embedder]:
+        """The encoder in ``precision``, by default the configured one, then in those that make other vectors."""
         settings = self.settings
-        return load_embedder(
+        return load_precisions(
             model,
             settings.embedding_runtime,
             Path(settings.data_dir).resolve(),
             settings.embedding_threads,
             settings.embedding_batch_size,
-            settings.embedding_precision,
+            precision or settings.embedding_precision,
         )
 
     @cached_property
     def embedder_also(self) -> Embedder | None:
         """Second encoder, for collections that it embedded, or None."""
         model = self.settings.secondary_embedding_model
-        return None if model is None else self._load(model)
+        if model is None:
+            return None
+        loaded, *late = self._load(model)
+        self._late += late
+        return loaded
 
     @cached_property
     def encoder(self) -> Encoder:
         """Choice of the encoder that made a collection's vectors."""
-        others = [] if self.embedder_also is None else [self.embedder_also]
-        return Encoder(self.embedder, *others, *self.named_embedders, question_tokens=self.settings.question_tokens)
+        loaded = [self.embedder, *([self.embedder_also] if self.embedder_also else []), *self.named_embedders]
+        return Encoder(*loaded, serving_only=self._late, question_tokens=self.settings.question_tokens)
 
     @cached_property
     def language(self) -> Language:
@@ -237,13 +253,27 @@ class Models:
             raise ConfigurationError(f"ENGRAM_PASSAGE_KEY_UNITS, ENGRAM_PASSAGE_KEY_CAPACITY: {error}") from error
         return KeyLearning(
             rules,
-            gate_top_k=settings.passage_key_gate_top_k,
-            generation_threshold=settings.passage_key_generation_threshold,
             batch_events=settings.passage_key_batch_events,
             patience=settings.passage_key_patience,
             margin=settings.passage_key_margin,
             most_waiting=settings.passage_key_max_pending,
         )
+
+    @cached_property
+    def learning_rule(self) -> LearningRule:
+        """Rule by which verdicts move memories and supports."""
+        return apply_statements
+
+    @cached_property
+    def weight_teaching(self) -> WeightTeaching:
+        """Teaching of the ranking weights."""
+        return WeightTeaching(lambda kind: self.priors.of_kind(kind).priors)
+
+    @cached_property
+    def expansion_validation(self) -> ExpansionValidation:
+        """Validation of the expansions that verdicts bring."""
+        settings = self.settings
+        return ExpansionValidation(settings.passage_key_gate_top_k, settings.passage_key_generation_threshold)
 
     def close(self) -> None:
         """Close the connections of the LLM and of embedding servers, if there are any."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from engram.config.settings import Settings
+from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.providers.embedder.prefixes import MOST_DIMENSION
@@ -58,7 +59,7 @@ class Startup:
 
     def _warn_of_other_encoders(self) -> None:
         """Log the collections that this process cannot serve because another encoder made their vectors."""
-        with self.database.read() as reader:
+        with tenancy.unrestricted(), self.database.read() as reader:
             fingerprints = self.models.encoder.fingerprints
             differing = collections.of_other_encoders(reader, fingerprints, LOGGED_COLLECTIONS + 1)
         if differing:
@@ -80,7 +81,7 @@ class Startup:
             UnavailableError: Postgres is out of reach.
         """
         models = self.models
-        with self.database.read() as reader:
+        with tenancy.unrestricted(), self.database.read() as reader:
             standing(reader)  # one that was never migrated is refused
         models.encoder.identify()
         for embedder in (models.embedder, models.embedder_also, *models.named_embedders):

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import redis
 import structlog
 
+from engram.context import tenancy
 from engram.context.errors import EngramError, UnavailableError
 from engram.runtime.container import Application
 from engram.runtime.heartbeat import Heartbeat
@@ -97,10 +98,14 @@ class Worker:
             return 503, {"status": "unavailable", "detail": error.detail}
 
     def _forever(self, name: str, step: Callable[[], None]) -> None:
-        """Repeat ``step``; a server that is away is waited for, and any other failure is logged and outlived."""
+        """Repeat ``step`` for all tenants.
+
+        A server that is away is waited for, and any other failure is logged and outlived.
+        """
         while not self._stopping.is_set():
             try:
-                step()
+                with tenancy.unrestricted():
+                    step()
             except UnavailableError as error:
                 log.warning("waiting for a server", loop=name, error=error.detail)
                 self._stopping.wait(RETRY_SECONDS)

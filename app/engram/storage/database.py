@@ -2,7 +2,8 @@
 
 A ``Reader`` runs statements that change nothing, each on its own snapshot or all on one; the server enforces it. A
 ``Writer`` is one transaction: it commits when its block ends and rolls back when the block raises. An
-``Administrator`` runs what Postgres refuses inside a transaction, for as long as it takes.
+``Administrator`` runs what Postgres refuses inside a transaction, for as long as it takes. Each is lent where a
+tenancy is set (``tenancy``), and sees the rows that this lets it see.
 """
 
 import threading
@@ -263,6 +264,7 @@ class Database:
             UnavailableError: as ``write``, or it was told to stop; nothing was written.
         """
         with explained(writing=True), self._long_writers.connect() as connection:
+            self._serve(connection)
             driver: Any = connection.connection.driver_connection
             connection.begin()
             with _cancelled_when(should_stop, driver):
@@ -280,6 +282,7 @@ class Database:
             UnavailableError: Postgres cannot be reached, has no room left, or was told to stop.
         """
         with explained(), self._administrators.connect() as connection:
+            self._serve(connection)
             driver: Any = connection.connection.driver_connection
             with _cancelled_when(should_stop, driver):
                 yield Administrator(connection)
@@ -340,7 +343,7 @@ class Database:
         Raises:
             ConfigurationError: the role for that is not there, or not this one's to take.
         """
-        with self.read() as reader:
+        with tenancy.unrestricted(), self.read() as reader:
             if reader.distributed:
                 raise ConfigurationError("ENGRAM_ROW_SECURITY does not go with Citus: no policy may ask a table.")
             role = reader.scalar("SELECT rolname FROM pg_roles WHERE rolname = %(role)s", {"role": TENANT_ROLE})
@@ -353,8 +356,13 @@ class Database:
         """Have the connection see what the present tenant may, before its transaction begins.
 
         It stays so when it goes back to the pool: as long as one tenant asks, nothing is sent.
+
+        Raises:
+            UnsetTenancyError: no tenancy is set.
         """
-        tenant = tenancy.current() if self._row_security else None
+        tenant = tenancy.current()
+        if not self._row_security:
+            tenant = None
         if connection.info.get(SERVES) == tenant:
             return
         driver: Any = connection.connection.driver_connection

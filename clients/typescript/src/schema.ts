@@ -890,7 +890,9 @@ export interface paths {
         };
         /**
          * List verdicts
-         * @description Verdicts in order of acceptance; `status=parked` shows those that could not be applied.
+         * @description Verdicts in order of acceptance, with their questions and the sentences that they name.
+         *
+         *     `status=parked` shows those that could not be applied. Without scope `audit` the list has your own verdicts.
          *
          *     Scope: `judge`.
          */
@@ -1950,7 +1952,7 @@ export interface components {
             query: string;
             /**
              * Stop Rule
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
             stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
@@ -4260,7 +4262,7 @@ export interface components {
          */
         FeedbackPage: {
             /** Feedback */
-            feedback: components["schemas"]["FeedbackOut"][];
+            feedback: components["schemas"]["ListedFeedbackOut"][];
             /**
              * Next After
              * @description Pass as after for the next page; null at the end.
@@ -5112,6 +5114,94 @@ export interface components {
             reason: string;
         };
         /**
+         * ListedFeedbackOut
+         * @description A verdict in a list, with what it is on and what it names.
+         */
+        ListedFeedbackOut: {
+            /** Applied At */
+            applied_at: string | null;
+            /**
+             * Changes
+             * @description What it changed; null where nobody waited for it.
+             */
+            changes: components["schemas"]["ChangeOut"][] | null;
+            /** Collection */
+            collection: string;
+            /**
+             * Error
+             * @description Why the last try to apply it failed, or what it waits for.
+             */
+            error: string | null;
+            /** Feedback Id */
+            feedback_id: number;
+            /** Judge */
+            judge: string;
+            /** @description What its expansions came to; null where it carried none, or nobody waited for it. */
+            keys: components["schemas"]["KeyEffectOut"] | null;
+            /**
+             * Query Id
+             * Format: uuid
+             */
+            query_id: string;
+            /**
+             * Question
+             * @description Null if what others asked is not for the key to see.
+             */
+            question: string | null;
+            /**
+             * Rating
+             * @description The thumb that it was made of; null if sentences were judged.
+             */
+            rating: ("up" | "down" | "withdrawn") | null;
+            /**
+             * Reason
+             * @description The reason that came with the rating.
+             */
+            reason: string | null;
+            /**
+             * Received At
+             * Format: date-time
+             */
+            received_at: string;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Sentences
+             * @description At most 20, in the order of their ids.
+             */
+            sentences: components["schemas"]["NamedSentenceOut"][];
+            /**
+             * Sentences Cut
+             * @description Whether the verdict names more.
+             */
+            sentences_cut: boolean;
+            /**
+             * Session Complete At
+             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+             */
+            session_complete_at?: number | null;
+            /**
+             * Session Feedback Ids
+             * @description All that a verdict on a session became, this one first; for revoking.
+             */
+            session_feedback_ids?: number[];
+            /**
+             * Session Id
+             * @description The session that was judged, where one was.
+             */
+            session_id?: string | null;
+            /**
+             * Status
+             * @description pending, applied, parked or revoked
+             */
+            status: string;
+            /**
+             * Supporting Passages
+             * @description Passages that helped as a whole.
+             */
+            supporting_passages: string[];
+        };
+        /**
          * ListedPassageOut
          * @description A passage in a list.
          */
@@ -5146,7 +5236,7 @@ export interface components {
              * Planner
              * @enum {string}
              */
-            planner: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
+            planner: "auto" | "pool" | "socratic" | "tree" | "agent" | "rfm-rag" | "caller";
             /** Question */
             question: string;
             /** Rounds */
@@ -5367,6 +5457,29 @@ export interface components {
             update_count: number;
         };
         /**
+         * NamedSentenceOut
+         * @description A sentence that a verdict names.
+         */
+        NamedSentenceOut: {
+            /**
+             * Passage Id
+             * @description Null, as its title and text, if it was deleted since or the key may not read the collection.
+             */
+            passage_id: string | null;
+            /**
+             * Role
+             * @description likely: it stands for a passage that helped as a whole.
+             * @enum {string}
+             */
+            role: "supported" | "missed" | "rejected" | "likely";
+            /** Sentence Id */
+            sentence_id: number;
+            /** Text */
+            text: string | null;
+            /** Title */
+            title: string | null;
+        };
+        /**
          * NoteOut
          * @description A line of the working memory; `cites` names sentences of the pool.
          */
@@ -5461,6 +5574,12 @@ export interface components {
              * @enum {string}
              */
             combine?: "vote" | "synthesis";
+            /**
+             * Coverage
+             * @description 'rfm-rag': share of the question's triples that the pool has to cover for the session to end. Below it, the missing part is asked for.
+             * @default 1
+             */
+            coverage?: number;
             /**
              * Depth
              * @description 'tree': steps from the question to a conclusion.
@@ -6146,7 +6265,7 @@ export interface components {
             query: string;
             /**
              * Stop Rule
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
             stop_rule?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
@@ -7290,11 +7409,11 @@ export interface components {
             options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'rfm-rag': RFM-RAG as published, for comparison: BM25, a coverage threshold, R-Feedback. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "rfm-rag" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];
@@ -7552,7 +7671,7 @@ export interface components {
         StopIn: {
             /**
              * Rule
-             * @description 'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+             * @description 'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool, of planner 'rfm-rag' alone. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
              * @default planner
              * @enum {string}
              */
@@ -11820,6 +11939,8 @@ export interface operations {
                 after?: number;
                 /** @description Those accepted before this one, the latest first. */
                 before?: number | null;
+                /** @description Only verdicts on this answer. */
+                query_id?: string | null;
                 /** @description Rows per page. */
                 limit?: number;
             };

@@ -1,275 +1,207 @@
-/** Ask, say what helped, and see what that changed. */
+/** The page that answers a question and takes verdicts on the answer. Its address says which question or answer it shows. */
 
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { type Arm, type Asked, blank, type Mark, remember, remembered, SHOWN } from "../parts/asking";
-import { Choice, counted, Empty, figure, Head, Panel, Problem, Waiting } from "../parts/basic";
-import { ChangedView } from "../parts/changed";
+import {
+  type AnswerState,
+  answerAddress,
+  answerById,
+  type Mark,
+  newAnswer,
+  NO_THUMBS,
+  ranksOf,
+  remember,
+  rememberWords,
+  storedQuestion,
+  update,
+  wordsOf,
+} from "../parts/answer_state";
+import { AnswerView } from "../parts/answer_view";
+import { counted, Empty, Head, Panel, Problem } from "../parts/basic";
 import { Gauge } from "../parts/gauge";
-import { Icon } from "../parts/icons";
-import { Judging } from "../parts/judging";
-import { numbers, place, Words } from "../parts/words";
-import type { Schemas } from "../service";
-import { address, useShared } from "../state";
+import { type Question, questionFrom, queryBody, settingsOf } from "../parts/question";
+import { QuestionForm } from "../parts/question_form";
+import { SampleQuestions } from "../parts/sample_questions";
+import { useThumbKeys, useThumbs } from "../parts/thumbs";
+import { EffectView } from "../parts/verdict_effect";
+import { VerdictForm } from "../parts/verdict_form";
+import { WordsPanel } from "../parts/words";
+import { EngramError, read, type Schemas } from "../service";
+import { address, usePlace, useShared } from "../state";
+
+interface Failure {
+  error: unknown;
+  again: () => void;
+}
 
 export function Ask() {
   const { engram, collection, may, model } = useShared();
-  const [asked, setAsked] = useState<Asked>(() => remembered(collection));
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const change = (part: Partial<Asked>) =>
-    setAsked((before) => {
-      const now = { ...before, ...part };
-      remember(now);
-      return now;
-    });
+  const place = usePlace();
+  const [form, setForm] = useState<Question>(() => questionFrom(place.settings));
+  const [state, setState] = useState<AnswerState | null>(null);
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [isBusy, setIsBusy] = useState(false);
+  /** Number of the latest request; answers to earlier ones are dropped. */
+  const latest = useRef(0);
 
-  const ask = async ({ arm, worded }: Pick<Asked, "arm" | "worded"> = asked) => {
-    const question = asked.question.trim();
-    if (question === "" || busy) return;
-    setBusy(true);
-    setError(undefined);
-    try {
-      const how = { arm, top_k: SHOWN, include: ["sentences" as const, "trace" as const] };
-      const words = worded && model ? await engram.answer(question, how) : null;
-      const answer = words?.retrieval ?? (await engram.query(question, how));
-      const again = asked.answer !== null && asked.answer.query === question;
-      const earlier = again && asked.answer ? ranks(asked.answer) : null;
-      change({ ...blank(collection), question, arm, worded, words, answer, earlier, changed: again ? asked.changed : null });
-    } catch (failed) {
-      setError(failed);
-    } finally {
-      setBusy(false);
+  const show = (shown: AnswerState | null) => {
+    setState(shown);
+    setFailure(null);
+    setIsBusy(false);
+    if (shown !== null) {
+      remember(shown);
+      setForm(shown.question);
     }
   };
-  const mark = (sentence: number, as: Mark) => {
-    const marks = new Map(asked.marks);
-    if (marks.get(sentence) === as) marks.delete(sentence);
-    else marks.set(sentence, as);
+  /** Run a request. After an error no answer is shown. */
+  const attempt = async (request: () => Promise<AnswerState>, again: () => void): Promise<AnswerState | null> => {
+    const turn = ++latest.current;
+    setIsBusy(true);
+    setFailure(null);
+    try {
+      const answered = await request();
+      if (turn !== latest.current) return null;
+      show(answered);
+      return answered;
+    } catch (error) {
+      if (turn === latest.current) {
+        show(null);
+        setFailure({ error, again });
+      }
+      return null;
+    }
+  };
+  const answerTo = async (question: Question): Promise<AnswerState> => {
+    const body = queryBody(collection, question);
+    const trimmed = { ...question, text: body.query };
+    if (!question.inWords || !model) return newAnswer(collection, trimmed, await engram.query(body.query, body), null, NO_THUMBS);
+    const { retrieval, ...words } = await engram.answer(body.query, body);
+    rememberWords(retrieval.query_id, words);
+    return newAnswer(collection, trimmed, retrieval, words, NO_THUMBS);
+  };
+  /** Ask a question, and put the address of its answer in place of the question's. */
+  const ask = async (question: Question) => {
+    const request = async () => {
+      const answered = await answerTo(question);
+      if (state?.answer.query !== answered.answer.query) return answered;
+      return { ...answered, earlierRanks: ranksOf(state.answer), effect: state.effect };
+    };
+    const answered = await attempt(request, () => void ask(question));
+    if (answered !== null) location.replace(answerAddress(answered));
+  };
+  /** Show a stored answer. Its question is asked anew if the reader may not see it, or it is no longer stored. */
+  const open = async (id: string, settings: URLSearchParams) => {
+    const request = async () => {
+      const params = { path: { query_id: id }, query: { collection } };
+      try {
+        const answer = await read<Schemas["EpisodeOut"]>(engram.api.GET("/queries/{query_id}", { params }));
+        return newAnswer(collection, storedQuestion(answer, settings), answer, wordsOf(id));
+      } catch (error) {
+        const question = questionFrom(settings);
+        if (question.text === "" || !(error instanceof EngramError) || ![403, 404].includes(error.status)) throw error;
+        return { ...(await answerTo(question)), isSubstitute: true };
+      }
+    };
+    setState(null);
+    const answered = await attempt(request, () => void open(id, settings));
+    if (answered?.isSubstitute) location.replace(answerAddress(answered));
+  };
+  useLayoutEffect(() => {
+    const { page, about, settings } = place;
+    if (page !== "" && page !== "ask") return;
+    const known = answerById(about);
+    if (known?.collection === collection) {
+      latest.current += 1;
+      show(known);
+      return;
+    }
+    const question = questionFrom(settings);
+    setForm(question);
+    if (about) void open(about, settings);
+    else if (question.text.trim()) void ask(question);
+    else {
+      latest.current += 1;
+      show(null);
+    }
+  }, [place]);
+
+  // An answer that arrives after the page was left must not lead back to it.
+  useLayoutEffect(() => () => void (latest.current += 1), []);
+
+  const submit = (question: Question) => {
+    const target = address("ask", "", { c: collection, ...settingsOf(question) });
+    if (location.hash === target) void ask(question);
+    else location.hash = target;
+  };
+  const change = (part: Partial<AnswerState>) => {
+    if (state === null) return;
+    const id = state.answer.query_id;
+    const changed = update(id, part);
+    if (changed !== null) setState((shown) => (shown?.answer.query_id === id ? changed : shown));
+  };
+  const mark = (sentence: number, type: Mark) => {
+    if (state === null) return;
+    const marks = new Map(state.marks);
+    if (marks.get(sentence) === type) marks.delete(sentence);
+    else marks.set(sentence, type);
     change({ marks });
   };
-  const turn = (part: Partial<Arm>) => {
-    const arm = { ...asked.arm, ...part };
-    change({ arm });
-    if (asked.answer !== null) void ask({ ...asked, arm });
-  };
-  const word = (worded: boolean) => {
-    change({ worded, words: null });
-    if (worded && asked.answer !== null) void ask({ ...asked, worded });
-  };
+  const control = useThumbs(state, change);
+  const thumbs = may("judge") ? control : null;
+  useThumbKeys(control, thumbs !== null && state !== null && state.answer.passages.length > 0);
 
   return (
     <>
-      <Head title="Ask">
+      <Head
+        title="Ask"
+        beside={
+          state !== null && (
+            <a class="button" href={address("ask", "", { c: collection })}>
+              New question
+            </a>
+          )
+        }
+      >
         Mark what helped and what did not; the next question of its kind finds its evidence sooner.
       </Head>
       <div class="stack">
-        <form
-          class="panel stack"
-          role="search"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void ask();
-          }}
-        >
-          <div class="question">
-            <input
-              type="text"
-              aria-label="Question"
-              placeholder={`Ask “${collection}” a question`}
-              value={asked.question}
-              autocomplete="off"
-              maxLength={10_000}
-              onInput={(event) => change({ question: event.currentTarget.value })}
-            />
-            <button class="main" disabled={busy || asked.question.trim() === ""}>
-              {asked.answer?.query === asked.question.trim() ? "Ask again" : "Ask"}
-            </button>
+        <QuestionForm question={form} onChange={setForm} onAsk={submit} answered={state?.answer.query ?? null} isBusy={isBusy} />
+        {failure && <Problem error={failure.error} again={failure.again} />}
+        {state === null && failure === null && !isBusy && (
+          <div>
+            <Empty title="No question yet">
+              The answer shows each passage with the sentences that speak for it, and how surely all the evidence is there.
+            </Empty>
+            <SampleQuestions page="ask" />
           </div>
-          <div class="row arms">
-            <Choice
-              legend="Memory"
-              name="memory"
-              value={asked.arm.memory}
-              options={[["read", "On"], ["off", "Off"]]}
-              onChoose={(memory) => turn({ memory })}
-            />
-            <Choice
-              legend="Profile"
-              name="profile"
-              value={asked.arm.profile}
-              options={[["default", "Default"], ["paper", "Paper"]]}
-              onChoose={(profile) => turn({ profile })}
-            />
-            {model && (
-              <Choice
-                legend="Answer"
-                name="worded"
-                value={asked.worded ? "words" : "passages"}
-                options={[["passages", "Passages"], ["words", "In words"]]}
-                onChoose={(as) => word(as === "words")}
-              />
+        )}
+        {state !== null && (
+          <div class={isBusy ? "stack outdated" : "stack"} aria-busy={isBusy}>
+            {state.isSubstitute && (
+              <p class="note">The answer of this address is not stored any more, or your key does not show it. This is a new answer to its question.</p>
             )}
-            {busy && <Waiting what="Asking" />}
-          </div>
-        </form>
-        <Problem error={error} />
-        {asked.answer === null ? (
-          <Empty title="No question yet">
-            The answer shows each passage with the sentences that speak for it, and how surely all the evidence is there.
-          </Empty>
-        ) : (
-          <>
-          {asked.words && <Words words={asked.words} />}
-          {asked.changed && <ChangedView asked={asked} changed={asked.changed} change={change} />}
-          <div class="two">
-            <Answer answer={asked.answer} cited={numbers(asked.words)} earlier={asked.earlier} marks={asked.marks} mark={may("judge") ? mark : null} />
-            <div class="stack beside">
-              <Panel title="Is it enough?" note={`${counted(asked.answer.hops, "hop")}, ${Math.round(asked.answer.timings.total_ms)} ms`}>
-                <Gauge probability={asked.answer.sufficiency} />
-                {asked.answer.warnings?.map((warning) => <p class="quiet">{warning.detail}</p>)}
-              </Panel>
-              {may("judge") && <Judging asked={asked} change={change} />}
+            {state.words && <WordsPanel words={state.words} passages={state.answer.passages} />}
+            {state.question.inWords && state.words === null && model && (
+              <p class="note">The answer in words is not stored. Press “Ask again” to have it written.</p>
+            )}
+            {state.effect && <EffectView state={state} effect={state.effect} change={change} />}
+            <div class="two">
+              <AnswerView state={state} thumbs={thumbs} mark={mark} />
+              <div class="stack beside">
+                <Panel title="Is it enough?" note={`${counted(state.answer.hops, "hop")}, ${Math.round(state.answer.timings.total_ms)} ms`}>
+                  <Gauge probability={state.answer.sufficiency} />
+                  {state.answer.warnings?.map((warning) => (
+                    <p key={warning.type} class="quiet">
+                      {warning.detail}
+                    </p>
+                  ))}
+                </Panel>
+                {thumbs && state.answer.passages.length > 0 && <VerdictForm state={state} change={change} />}
+              </div>
             </div>
           </div>
-          </>
         )}
       </div>
     </>
-  );
-}
-
-const ranks = (answer: Schemas["QueryOut"]) =>
-  new Map(answer.passages.map((passage, at) => [passage.passage_id, at + 1]));
-
-interface AnswerProps {
-  answer: Schemas["QueryOut"];
-  /** Sentences that an answer in words rests on, each with its number there. */
-  cited: ReadonlyMap<number, number>;
-  earlier: Map<string, number> | null;
-  marks: Map<number, Mark>;
-  mark: ((sentence: number, as: Mark) => void) | null;
-}
-
-function Answer({ answer, cited, earlier, marks, mark }: AnswerProps) {
-  if (answer.passages.length === 0) {
-    return <Empty title="Nothing was found">Another wording may help, or a collection that holds more.</Empty>;
-  }
-  return (
-    <section aria-label="Answer" class="stack close">
-      <div class="row" style={{ justifyContent: "space-between" }}>
-        <h2>{counted(answer.passages.length, "passage")}, best first</h2>
-        <a href={address("why", answer.query_id, { c: answer.collection })}>Why this order?</a>
-      </div>
-      <ol class="stack close">
-        {answer.passages.map((passage, at) => (
-          <li key={passage.passage_id}>
-            <Passage
-              passage={passage}
-              rank={at + 1}
-              before={earlier && (earlier.get(passage.passage_id) ?? null)}
-              fresh={earlier !== null}
-              cited={cited}
-              marks={marks}
-              mark={mark}
-            />
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
-}
-
-interface PassageProps {
-  passage: Schemas["PassageHit"];
-  rank: number;
-  before: number | null;
-  fresh: boolean;
-  cited: AnswerProps["cited"];
-  marks: Map<number, Mark>;
-  mark: AnswerProps["mark"];
-}
-
-function Passage({ passage, rank, before, fresh, cited, marks, mark }: PassageProps) {
-  const strongest = Math.max(...passage.sentences.map((one) => one.score ?? 0));
-  return (
-    <article class="passage">
-      <span class="rank figure" aria-label={`Rank ${rank}`}>
-        {rank}
-      </span>
-      <div>
-        <header class="row">
-          <h3>{passage.title ?? passage.passage_id}</h3>
-          {fresh && before !== rank && <Moved before={before} rank={rank} />}
-          {passage.explored && <span class="badge accent">explored</span>}
-          <span class="quiet figure" title="Score">
-            {figure(passage.score)}
-          </span>
-        </header>
-        <ul class="sentences">
-          {passage.sentences.map((one) => (
-            <li key={one.sentence_id} id={place(one.sentence_id)} tabIndex={cited.has(one.sentence_id) ? -1 : undefined} class={marks.get(one.sentence_id) ?? ""}>
-              <span>
-                {one.score === null ? (
-                  one.text
-                ) : (
-                  <mark class={one.score >= strongest ? "strong" : ""} title={`Selected in hop ${one.hops.join(", ") || "recall"}`}>
-                    {one.text}
-                  </mark>
-                )}
-                {cited.has(one.sentence_id) && <sup class="figure" aria-label={`Source ${cited.get(one.sentence_id)} of the answer`} role="img">{cited.get(one.sentence_id)}</sup>}
-              </span>
-              {mark && (
-                <span class="thumbs">
-                  <Thumb as="supporting" sentence={one} marks={marks} mark={mark} />
-                  <Thumb as="rejected" sentence={one} marks={marks} mark={mark} />
-                </span>
-              )}
-            </li>
-          ))}
-        </ul>
-        {passage.duplicates && passage.duplicates.length > 0 && <Duplicates duplicates={passage.duplicates} />}
-      </div>
-    </article>
-  );
-}
-
-function Duplicates({ duplicates }: { duplicates: Schemas["DuplicateOut"][] }) {
-  return (
-    <p class="quiet">
-      Nearly the same text: {duplicates.map((one) => (one.title ? `${one.title} (${one.passage_id})` : one.passage_id)).join(", ")}
-    </p>
-  );
-}
-
-function Moved({ before, rank }: { before: number | null; rank: number }) {
-  if (before === null) return <span class="badge good">new in the first {SHOWN}</span>;
-  return before > rank ? (
-    <span class="badge good">▲ was {before}</span>
-  ) : (
-    <span class="badge bad">▼ was {before}</span>
-  );
-}
-
-interface ThumbProps {
-  as: Mark;
-  sentence: Schemas["SentenceOut"];
-  marks: Map<number, Mark>;
-  mark: (sentence: number, as: Mark) => void;
-}
-
-function Thumb({ as, sentence, marks, mark }: ThumbProps) {
-  const label = as === "supporting" ? "Helped" : "Did not help";
-  return (
-    <button
-      type="button"
-      class={`thumb ${as}`}
-      aria-pressed={marks.get(sentence.sentence_id) === as}
-      aria-label={`${label}: ${sentence.text}`}
-      title={label}
-      onClick={() => mark(sentence.sentence_id, as)}
-    >
-      <Icon name={as === "supporting" ? "up" : "down"} />
-    </button>
   );
 }

@@ -22,7 +22,7 @@ export function Collections() {
   );
   return (
     <>
-      <Head title="Collections">What there is to ask about. Choose one on the left, or send passages to a new one.</Head>
+      <Head title="Collections">The passages of the chosen collection, and files on their way in.</Head>
       <div class="stack">
         <div class="half">
           {may("read") && <Await of={found}>{(data) => <Collection of={data} changed={changed} />}</Await>}
@@ -61,7 +61,7 @@ function Collection({ of, changed }: { of: Schemas["CollectionOut"]; changed: ()
     <Panel title={of.name} note={of.past ? `a copy of ${of.past.of} as of ${moment(of.past.until)}` : undefined}>
       <div class="stack close">
         <dl class="facts">
-          <dt>Holds</dt>
+          <dt>Contents</dt>
           <dd class="figure">
             {counted(of.passage_count, "passage")}, {counted(of.sentence_count, "sentence")}, {counted(of.entity_count, "entity", "entities")}
           </dd>
@@ -69,7 +69,7 @@ function Collection({ of, changed }: { of: Schemas["CollectionOut"]; changed: ()
           <dd>
             {of.encoder.model} <span class="quiet code">{of.encoder.fingerprint.slice(0, 12)}</span>
           </dd>
-          <dt>Keys are made of</dt>
+          <dt>Passage keys</dt>
           <dd>{of.key_building}</dd>
           {of.experiment && (
             <>
@@ -79,7 +79,7 @@ function Collection({ of, changed }: { of: Schemas["CollectionOut"]; changed: ()
           )}
           {of.exploration && (
             <>
-              <dt>Explores</dt>
+              <dt>Exploration</dt>
               <dd>{(of.exploration.share * 100).toFixed(1)} % of queries</dd>
             </>
           )}
@@ -87,7 +87,8 @@ function Collection({ of, changed }: { of: Schemas["CollectionOut"]; changed: ()
         {may("admin") ? (
           <div class="row">
             <Choice
-              legend="Serves"
+              legend="Serving"
+              term="shadow"
               name="serving"
               value={of.serving}
               options={[["live", "Live"], ["shadow", "Shadow"]]}
@@ -99,7 +100,7 @@ function Collection({ of, changed }: { of: Schemas["CollectionOut"]; changed: ()
           </div>
         ) : (
           <p>
-            Serves <span class="badge">{of.serving}</span>
+            Serving <span class="badge">{of.serving}</span>
           </p>
         )}
         <Problem error={error} />
@@ -113,7 +114,7 @@ function Confirm({ name, remove, onClose }: { name: string; remove: () => void; 
   const [typed, setTyped] = useState("");
   return (
     <Dialog title={`Delete ${name}`} onClose={onClose}>
-      <p>Its passages, what it learned and the verdicts behind it go for good.</p>
+      <p>Its passages, what it learned and the verdicts behind it are deleted for good.</p>
       <label class="field">
         <span>Type its name</span>
         <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />

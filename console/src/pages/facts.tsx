@@ -1,4 +1,4 @@
-/** Facts: the neighbourhood of an entity first, at any time, and what is in conflict. */
+/** The page of facts: the neighbourhood of an entity, at any time, and conflicts. */
 
 import Graph from "graphology";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -7,24 +7,27 @@ import { Bar, counted, Empty, figure, Head, Panel, Problem, Waiting } from "../p
 import { during, FactDialog } from "../parts/fact";
 import { GraphView } from "../parts/graph";
 import { conflicts, type Fact, fill, holdsIn, node, objectNode, reach, settle } from "../parts/neighbourhood";
+import { SampleQuestions } from "../parts/sample_questions";
 import { read, type Schemas } from "../service";
-import { useLoaded, useShared } from "../state";
+import { address, useLoaded, usePlace, useShared } from "../state";
 
 const MOST = 1_000;
-/** Facts of one entity that are asked for. */
+/** Facts that the list has. */
 const LISTED = 300;
 const AT_ONCE = 6;
+/** Entities whose neighbours one click loads. */
 const MOST_AT_ONCE = 300;
-/** Entities whose neighbours are looked at by one click. */
 
 export function Facts() {
   const { engram, collection, may } = useShared();
-  const [words, setWords] = useState("");
+  const { settings } = usePlace();
+  const searched = settings.get("q") ?? "";
+  const [words, setWords] = useState(searched);
   const [facts, setFacts] = useState<ReadonlyMap<number, Fact>>(new Map());
   const [starts, setStarts] = useState<readonly Schemas["EntityRef"][] | null>(null);
   const [centre, setCentre] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const [failure, setFailure] = useState<{ error: unknown; again: () => void } | null>(null);
   const predicates = useLoaded(async () => {
     if (!may("read")) return new Set<string>();
     const found = await read<Schemas["PredicatesOut"]>(engram.api.GET("/predicates", { params: { query: { collection } } }));
@@ -59,34 +62,46 @@ export function Facts() {
     add(found);
     setCentre(null);
   };
-  const attempt = async (what: () => Promise<void>) => {
+  const attempt = async (request: () => Promise<void>) => {
     setBusy(true);
-    setError(undefined);
+    setFailure(null);
     try {
-      await what();
-    } catch (failed) {
-      setError(failed);
+      await request();
+    } catch (error) {
+      setFailure({ error, again: () => void attempt(request) });
     } finally {
       setBusy(false);
     }
   };
-  const search = (event: Event) => {
-    event.preventDefault();
-    void attempt(async () => {
-      const body = { collection, query: words, include_closed: true, top_k: 20 };
+  const search = (query: string) =>
+    attempt(async () => {
+      setFacts(new Map());
+      setStarts(null);
+      const body = { collection, query, include_closed: true, top_k: 20 };
       const found = await read<Schemas["FactSearchOut"]>(engram.api.POST("/facts/search", { body }));
       setStarts(found.starts);
       add(found.facts, true);
       const first = found.starts[0];
       if (first) await around(first.entity_id);
     });
+  useEffect(() => {
+    if (searched === "") return;
+    setWords(searched);
+    void search(searched);
+  }, [searched]);
+  /** Search by the address, so that the neighbourhood can be linked to. */
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const target = address("facts", "", { c: collection, q: words.trim() });
+    if (location.hash === target) void search(words.trim());
+    else location.hash = target;
   };
 
   return (
     <>
-      <Head title="Facts">Who is whose, by whom it is said, and how far it is believed. Begin at a name; go on by its neighbours.</Head>
+      <Head title="Facts">What is stated about a name, by which source, and how far it is believed.</Head>
       <div class="stack">
-        <form class="panel stack" role="search" onSubmit={search}>
+        <form class="panel stack" role="search" onSubmit={submit}>
           <div class="question">
             <input type="text" aria-label="Name or question" placeholder="A name, or a question" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
             <button class="main" disabled={words.trim() === "" || busy}>
@@ -105,11 +120,16 @@ export function Facts() {
           )}
           {busy && <Waiting what="Looking" />}
         </form>
-        <Problem error={error} />
+        {failure && <Problem error={failure.error} again={failure.again} />}
         {facts.size === 0 ? (
-          <Empty title={starts === null ? "Begin at a name" : "No facts about that"}>
+          failure === null && !busy && (
+          <div>
+          <Empty title={starts === null ? "No name yet" : "No facts about that"}>
             {starts === null ? "Facts come with passages, where the service reads them, and from sources that state them." : "Another name may have some."}
           </Empty>
+          <SampleQuestions page="facts" />
+          </div>
+          )
         ) : (
           <Around facts={[...facts.values()]} functional={predicates.data ?? new Set()} centre={centre} expand={(entity) => void attempt(() => around(entity))} expandAll={() => void attempt(aroundAll)} />
         )}

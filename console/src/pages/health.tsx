@@ -22,7 +22,7 @@ export function Health() {
   }, []);
   return (
     <>
-      <Head title="Health">What the service stands on, and what waits. Looked at every five seconds.</Head>
+      <Head title="Health">The parts of the service, its backlog and its quotas, read every five seconds.</Head>
       <div class="stack">
         <Await of={ready}>{(data) => <Standing ready={data} />}</Await>
         <div class="half">
@@ -42,8 +42,8 @@ function Standing({ ready }: { ready: Schemas["ReadinessOut"] }) {
     ["Postgres", ready.postgres, ready.postgres === "ok"],
     ["Redis", ready.redis, ready.redis === "ok"],
     ["Workers", ready.workers === null ? "unknown without Redis" : String(ready.workers), (ready.workers ?? 0) > 0],
-    ["Verdicts wait", waited(ready.oldest_verdict_seconds), (ready.oldest_verdict_seconds ?? 0) < 60],
-    ["Jobs wait", waited(ready.oldest_job_seconds), (ready.oldest_job_seconds ?? 0) < 60],
+    ["Verdicts waiting", waited(ready.oldest_verdict_seconds), (ready.oldest_verdict_seconds ?? 0) < 60],
+    ["Jobs waiting", waited(ready.oldest_job_seconds), (ready.oldest_job_seconds ?? 0) < 60],
   ];
   return (
     <div class="stack">
@@ -67,7 +67,7 @@ function Standing({ ready }: { ready: Schemas["ReadinessOut"] }) {
           <dd>{ready.migrations}</dd>
           {ready.disk_free_bytes !== null && (
             <>
-              <dt>Disk left</dt>
+              <dt>Free disk space</dt>
               <dd>{(ready.disk_free_bytes / 2 ** 30).toFixed(1)} GiB</dd>
             </>
           )}
@@ -82,13 +82,17 @@ function waited(seconds: number | null): string {
   return seconds < 90 ? `since ${Math.round(seconds)} s` : `since ${Math.round(seconds / 60)} min`;
 }
 
-const KINDS: Record<string, string> = {
+const QUOTAS: Record<Schemas["QuotaOut"]["kind"], string> = {
   passages: "Passages held",
   jobs: "Jobs open",
   queries: "Queries today",
   verdicts: "Verdicts today",
   llm_tokens: "Model tokens today",
   judges: "Judges",
+  collections: "Collections",
+  keys: "Access keys",
+  sessions: "Sessions today",
+  facts: "Facts today",
 };
 
 function Quotas({ of }: { of: Schemas["QuotasOut"] }) {
@@ -97,7 +101,7 @@ function Quotas({ of }: { of: Schemas["QuotasOut"] }) {
       <dl class="bars">
         {of.quotas.map((one) => (
           <>
-            <dt>{KINDS[one.kind]}</dt>
+            <dt>{QUOTAS[one.kind]}</dt>
             <dd>{one.limit === null ? <span class="quiet">no limit</span> : <Bar value={one.used} most={one.limit} tone={one.used > 0.9 * one.limit ? "bad" : "accent"} />}</dd>
             <dd class="number">
               {one.limit === null && !["passages", "jobs"].includes(one.kind) ? "not counted" : one.used.toLocaleString("en")}
@@ -154,7 +158,7 @@ function Stages() {
   if (!stages.data?.length) return null;
   const most = Math.max(...stages.data.map((one) => one.mean));
   return (
-    <Panel title="Where time goes" note="Mean of each stage in the process that answered, since it started">
+    <Panel title="Time by stage" note="Mean of each stage in the process that answered, since it started">
       <dl class="bars">
         {stages.data.map((one) => (
           <>
@@ -179,7 +183,7 @@ function Acts() {
     <Await of={entries}>
       {(data) =>
         data.entries.length === 0 ? null : (
-          <Panel title="Administrative acts" note="The latest first">
+          <Panel title="Audit log" note="The latest first">
             <Table
               rows={data.entries}
               by={(one) => one.id}

@@ -38,7 +38,7 @@ export function Keys() {
   };
   return (
     <>
-      <Head title="Keys">Who may do what. A key is shown once, when it is made.</Head>
+      <Head title="Keys">Access keys and their scopes. The page shows a key once, when it is made.</Head>
       <div class="stack">
         <Problem error={error} />
         <Make act={act} />
@@ -82,11 +82,11 @@ function Make({ act }: { act: Act }) {
       <form class="stack" onSubmit={make}>
         <div class="fields">
           <label class="field">
-            <span>Whose it is</span>
+            <span>Name</span>
             <input value={name} required onInput={(event) => setName(event.currentTarget.value)} />
           </label>
           <label class="field">
-            <span>For</span>
+            <span>Collections</span>
             <select value={where} onChange={(event) => setWhere(event.currentTarget.value)}>
               <option value="*">all collections</option>
               {collections.map((one) => (
@@ -95,12 +95,12 @@ function Make({ act }: { act: Act }) {
             </select>
           </label>
           <label class="field">
-            <span>Days that it counts; empty: for ever</span>
+            <span>Valid for days (empty: no end)</span>
             <input type="number" min={1} value={days} onInput={(event) => setDays(event.currentTarget.value)} />
           </label>
         </div>
         <fieldset class="scopes">
-          <legend class="label">It may</legend>
+          <legend class="label">Scopes</legend>
           {SCOPES.map(([scope, says]) => (
             <label key={scope} class="check">
               <input type="checkbox" checked={scopes.includes(scope)} onChange={() => toggle(scope)} />
@@ -125,18 +125,18 @@ function List({ keys, act }: { keys: readonly Schemas["AccessKeyOut"][]; act: Ac
   const rotate = (id: number) => act(() => read(engram.api.POST("/access/keys/{key_id}/rotate", { params: { path: { key_id: id } }, body: { grace_seconds: 3_600 } })));
   const revoke = (id: number) => act(async () => void (await read(engram.api.DELETE("/access/keys/{key_id}", { params: { path: { key_id: id } } }))));
   return (
-    <Panel title="Keys" note="In the order in which they were made">
+    <Panel title="Keys" note="The oldest first">
       <Table
         rows={keys}
         by={(one) => one.key_id}
         columns={[
           { title: "Name", heads: true, cell: (one) => one.name },
           { title: "Ends in", class: "code", cell: (one) => `…${one.ends_in}` },
-          { title: "May", cell: (one) => <May of={one.scopes} /> },
+          { title: "Scopes", cell: (one) => <May of={one.scopes} /> },
           { title: "Judge", cell: (one) => <>{one.judge} {one.trusted && <span class="badge good">trusted</span>}</> },
-          { title: "Until", class: "when", cell: (one) => (one.revoked_at ? <span class="badge">revoked</span> : one.expires_at ? moment(one.expires_at) : "for ever") },
+          { title: "Valid until", class: "when", cell: (one) => (one.revoked_at ? <span class="badge">revoked</span> : one.expires_at ? moment(one.expires_at) : "for ever") },
           {
-            title: "Act",
+            title: "Actions",
             quiet: true,
             cell: (one) =>
               !one.revoked_at && (

@@ -1,9 +1,12 @@
-/** Questions that take several rounds: each round as it comes, the pool of evidence, and what it cost. */
+/** The page of sessions: rounds as they come, the pool of evidence, and the cost. */
 
 import { useEffect, useState } from "preact/hooks";
 
 import { Await, Bar, Choice, counted, Empty, figure, Head, moment, Panel, percent, Problem, Waiting } from "../parts/basic";
+import { CopyButton } from "../parts/copy_button";
 import { Gauge } from "../parts/gauge";
+import { SampleQuestions } from "../parts/sample_questions";
+import { Term } from "../parts/term";
 import { EngramError, read, type Schemas } from "../service";
 import { address, useLoaded, usePlace, useShared } from "../state";
 import { Table } from "../parts/table";
@@ -15,7 +18,7 @@ export function Sessions() {
   const { about } = usePlace();
   return (
     <>
-      <Head title="Sessions">A question that one retrieval may not answer goes through rounds until it is covered or a budget is spent.</Head>
+      <Head title="Sessions">A session asks in rounds, until its evidence is probably enough, nothing is left to ask, or a budget is spent.</Head>
       <div class="stack">
         <Start />
         {about ? (
@@ -41,18 +44,21 @@ function Latest() {
     <Await of={sessions}>
       {(data) =>
         data.sessions.length === 0 ? (
-          <Empty title="No session yet">Its rounds show here as they come.</Empty>
+          <div>
+            <Empty title="No session yet">The rounds of a session show here as they come.</Empty>
+            <SampleQuestions page="sessions" />
+          </div>
         ) : (
           <Panel title="Sessions" note="The latest first">
             <Table
               rows={data.sessions}
               by={(one) => one.session_id}
               columns={[
-                { title: "Question", heads: true, cell: (one) => <a href={address("sessions", one.session_id)}>{one.question}</a> },
+                { title: "Question", heads: true, cell: (one) => <a href={address("sessions", one.session_id, { c: collection })}>{one.question}</a> },
                 { title: "Planner", cell: (one) => one.planner },
                 { title: "Rounds", class: "number", cell: (one) => one.rounds },
-                { title: "State", cell: (one) => <Standing of={one} /> },
-                { title: "Begun", class: "when", cell: (one) => moment(one.created_at) },
+                { title: "State", cell: (one) => <State session={one} /> },
+                { title: "Started", class: "when", cell: (one) => moment(one.created_at) },
               ]}
             />
           </Panel>
@@ -66,27 +72,37 @@ type Planner = NonNullable<Schemas["SessionIn"]["planner"]>;
 
 function Start() {
   const { engram, collection, model } = useShared();
-  const [question, setQuestion] = useState("");
+  const { settings } = usePlace();
+  const suggested = settings.get("q") ?? "";
+  const [question, setQuestion] = useState(suggested);
+  useEffect(() => {
+    if (suggested) setQuestion(suggested);
+  }, [suggested]);
   const [planner, setPlanner] = useState<Planner>("auto");
   const [rounds, setRounds] = useState(3);
   const [error, setError] = useState<unknown>();
   const planners: readonly (readonly [Planner, string])[] = model
     ? [["auto", "Auto"], ["pool", "Pool"], ["socratic", "Socratic"], ["tree", "Tree"]]
     : [["auto", "Auto"], ["pool", "Pool"]];
-  const start = async (event: Event) => {
-    event.preventDefault();
+  const start = async () => {
     setError(undefined);
     try {
       const body = { collection, question, planner, budget: { rounds } };
       const params = { header: { "idempotency-key": crypto.randomUUID() } };
-      const begun = await read<Schemas["SessionAccepted"] | Session>(engram.api.POST("/sessions", { params, body }));
-      location.hash = address("sessions", begun.session_id, { c: collection });
+      const started = await read<Schemas["SessionAccepted"] | Session>(engram.api.POST("/sessions", { params, body }));
+      location.hash = address("sessions", started.session_id, { c: collection });
     } catch (failed) {
       setError(failed);
     }
   };
   return (
-    <form class="panel stack" onSubmit={(event) => void start(event)}>
+    <form
+      class="panel stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void start();
+      }}
+    >
       <div class="question">
         <input type="text" aria-label="Question of the session" placeholder="A question of several hops" value={question} onInput={(event) => setQuestion(event.currentTarget.value)} />
         <button class="main" disabled={question.trim() === ""}>
@@ -94,33 +110,53 @@ function Start() {
         </button>
       </div>
       <div class="row arms">
-        <Choice legend="Planner" name="planner" value={planner} options={planners} onChoose={setPlanner} />
+        <Choice legend="Planner" term="planner" name="planner" value={planner} options={planners} onChoose={setPlanner} />
         <label class="field inline">
           <span>Rounds at most</span>
           <input type="number" min={1} max={20} value={rounds} onInput={(event) => setRounds(Number(event.currentTarget.value) || 1)} />
         </label>
       </div>
-      <Problem error={error} />
+      <Problem error={error} again={() => void start()} />
     </form>
   );
 }
 
 const TONES: Record<string, string> = { running: "accent", failed: "bad" };
 
-function inWords(stopReason: string | null): string {
-  if (stopReason === "found") return "evidence found";
-  return stopReason === "not_found" ? "not found here" : (stopReason ?? "").replaceAll("_", " ");
-}
+/** Why a session stopped. No reason speaks of whether the evidence is enough: the gauge does that. */
+const STOP_REASONS: Record<string, string> = {
+  sufficiency: "the probability was reached",
+  covered: "every word of the question is named",
+  found: "nothing is left to ask",
+  answered: "the language model answered",
+  sufficient: "the published classifier stopped it",
+  not_found: "nothing is left to ask, and no answer was found",
+  no_gap: "nothing is left to ask",
+  nothing_new: "the last round brought nothing new",
+  asked: "the requested rounds are done",
+  rounds: "the rounds are used up",
+  llm_calls: "the model calls are used up",
+  tokens: "the tokens are used up",
+  seconds: "the time is used up",
+  passages: "the passages are used up",
+  cancelled: "it was cancelled",
+  failed: "it failed",
+  erased: "a passage that it had read was deleted",
+};
 
-function Standing({ of: { status, stop_reason } }: { of: Schemas["ListedSessionOut"] }) {
+const stopReason = (reason: string | null): string => (reason === null ? "" : (STOP_REASONS[reason] ?? reason.replaceAll("_", " ")));
+
+function State({ session: { status, stop_reason } }: { session: Schemas["ListedSessionOut"] }) {
   return (
     <>
-      <span class={`badge ${TONES[status] ?? ""}`}>{status}</span> {status === "stopped" && <span class="quiet">{inWords(stop_reason)}</span>}
+      <span class={`badge ${TONES[status] ?? ""}`}>{status}</span> {status === "stopped" && <span class="quiet">{stopReason(stop_reason)}</span>}
     </>
   );
 }
 
 const PAUSE_MS = 800;
+/** Below it, evidence is more likely missing than not. */
+const LIKELY = 0.5;
 
 function Follow({ id }: { id: string }) {
   const { engram, collection } = useShared();
@@ -133,6 +169,7 @@ function Follow({ id }: { id: string }) {
     const run = async () => {
       setRounds([]);
       setSession(null);
+      setError(undefined);
       const params = { path: { session_id: id }, query: { collection } };
       const look = () => read<Session>(engram.api.GET("/sessions/{session_id}", { params }));
       setSession(await look());
@@ -164,13 +201,13 @@ function Follow({ id }: { id: string }) {
       setError(failed);
     }
   };
-  if (error !== undefined) return <Problem error={error} />;
+  if (error !== undefined) return <Problem error={error} again={() => setTurn((one) => one + 1)} />;
   if (session === null) return <Waiting what="Looking for the session" />;
   const running = session.status === "running";
   return (
     <div class="two">
       <div class="stack">
-        <Panel title={session.question} note={running ? <Waiting what="Running" /> : `${session.status}: ${inWords(session.stop_reason)}`}>
+        <Panel title={session.question} note={running ? <Waiting what="Running" /> : `${session.status}: ${stopReason(session.stop_reason)}`}>
           <ol class="rounds" aria-live="polite">
             {rounds.map((round) => (
               <RoundRow key={round.number} round={round} />
@@ -179,12 +216,12 @@ function Follow({ id }: { id: string }) {
           {rounds.length === 0 && <p class="quiet">{running ? "The first round is under way." : "It did no round."}</p>}
         </Panel>
         {session.answer && (
-          <Panel title="Answer" note={session.answer.sufficient ? "on sufficient evidence" : "the evidence does not suffice"}>
+          <Panel title="Answer" note={session.answer.sufficient ? "the model found the evidence sufficient" : "the model did not find the evidence sufficient"}>
             <p>{session.answer.text}</p>
           </Panel>
         )}
         {session.evidence.length > 0 && (
-          <Panel title="Pool of evidence" note={counted(session.evidence.length, "sentence")}>
+          <Panel title={<Term name="pool">Pool of evidence</Term>} note={counted(session.evidence.length, "sentence")}>
             <ul class="stack close">
               {session.evidence.map((one) => (
                 <li key={one.sentence_id}>
@@ -201,8 +238,21 @@ function Follow({ id }: { id: string }) {
       </div>
       <div class="stack beside">
         <Panel title="Is it enough?">
-          {session.stop_reason === "not_found" ? <p>Not found here: nothing that was read seems to have the answer.</p> : <Gauge probability={session.sufficiency} />}
+          {session.stop_reason === "not_found" ? (
+            <p>No: nothing that was read seems to have the answer.</p>
+          ) : (
+            <div class="stack close">
+              <Gauge probability={session.sufficiency} />
+              {!running && session.sufficiency !== null && session.sufficiency < LIKELY && (
+                <p class="quiet">It stopped because {stopReason(session.stop_reason)}. One more round may bring the rest.</p>
+              )}
+            </div>
+          )}
         </Panel>
+        <div class="row">
+          <CopyButton text={() => location.href} label="Copy link" subject="this session" />
+          <CopyButton text={session.session_id} label="Copy session id" />
+        </div>
         <Panel title="Cost">
           <Cost session={session} />
         </Panel>
@@ -222,22 +272,39 @@ function Follow({ id }: { id: string }) {
   );
 }
 
+/** What a round without a sub-question did; planners of their own have further actions. */
+const ACTIONS: Record<string, string> = {
+  ask: "Asked the question",
+  fill: "Searched for missing evidence",
+  given: "Used the evidence that you gave",
+  skip: "Skipped a part that is answered",
+};
+
 function RoundRow({ round }: { round: Round }) {
+  const { collection } = useShared();
   return (
     <li>
       <span class="rank figure">{round.number}</span>
       <div>
-        <h3>{round.sub_question ?? round.action}</h3>
-        {round.gap && <p class="quiet">It lacked: {round.gap.text}</p>}
+        <h3>{round.sub_question ?? ACTIONS[round.action] ?? round.action}</h3>
+        {round.gap && <p class="quiet">Looked for: {round.gap.text}</p>}
         {round.queries.map((query, at) => (
           <p key={query}>
-            {round.query_ids[at] ? <a href={address("why", round.query_ids[at])}>{query}</a> : query}
+            {round.query_ids[at] ? <a href={address("ask", round.query_ids[at], { c: collection })}>{query}</a> : query}
           </p>
         ))}
         <p class="quiet figure">
-          {counted(round.curated.kept ?? 0, "sentence")} kept
-          {round.covered !== null && `, ${percent(round.covered)} of the question covered`}
-          {round.sufficiency !== null && `, enough with ${percent(round.sufficiency)}`}
+          {counted(round.curated.kept ?? 0, "new sentence")}
+          {round.covered !== null && (
+            <>
+              ; the pool <Term name="named">names</Term> {percent(round.covered)} of the question
+            </>
+          )}
+          {round.sufficiency !== null && (
+            <>
+              ; <Term name="sufficiency">sufficiency</Term> {percent(round.sufficiency)}
+            </>
+          )}
         </p>
         {round.warnings.map((warning) => (
           <p key={warning.type} class="quiet">

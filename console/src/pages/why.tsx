@@ -1,26 +1,29 @@
-/** Why an answer stands in its order: every factor, the way there, and the verdicts behind it. */
+/** The page that explains an answer: why each passage has its rank, every factor, the walk, and the verdicts behind it. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { remembered, SHOWN } from "../parts/asking";
+import { answerById, latestAnswer } from "../parts/answer_state";
 import { Await, Choice, counted, Empty, figure, Head, moment, Panel, percent } from "../parts/basic";
 import { Causes, Factors, ofSufficiency, ofPassage, SentenceFactors } from "../parts/factors";
 import { GraphView } from "../parts/graph";
 import { path } from "../parts/path";
+import { memoryEffect, rankReason } from "../parts/rank_reason";
+import { SampleQuestions } from "../parts/sample_questions";
+import { Term } from "../parts/term";
 import { read, type Schemas } from "../service";
-import { useLoaded, usePlace, useShared } from "../state";
+import { address, useLoaded, usePlace, useShared } from "../state";
 
 type Explained = Schemas["QueryOut"] & { trace: Schemas["TraceOut"] };
 
 export function Why() {
   const { engram, collection } = useShared();
   const { about } = usePlace();
-  const last = remembered(collection).answer;
-  const id = about || last?.query_id;
+  const known = (about ? answerById(about) : latestAnswer(collection))?.answer;
+  const id = about || known?.query_id;
   const [memory, setMemory] = useState<"read" | "off">("read");
   const found = useLoaded<Explained | null>(async () => {
     if (!id) return null;
-    if (last?.query_id === id && last.trace) return last as Explained;
+    if (known?.trace) return known as Explained;
     const params = { path: { query_id: id }, query: { collection } };
     return (await read<Schemas["EpisodeOut"]>(engram.api.GET("/queries/{query_id}", { params }))) as Explained;
   }, [id, collection]);
@@ -28,27 +31,34 @@ export function Why() {
   const without = useLoaded<Explained | null>(async () => {
     if (!first || memory === "read") return null;
     const arm = { memory: "off" as const, profile: first.profile, strategy: first.strategy ?? "graph" };
-    return (await engram.query(first.query, { arm, top_k: SHOWN, include: ["sentences", "trace"] })) as Explained;
+    const filter = "filter" in first && first.filter ? { filter: first.filter as Record<string, unknown> } : {};
+    const top_k = Math.max(first.passages.length, 1);
+    return (await engram.query(first.query, { arm, top_k, include: ["sentences", "trace"], ...filter })) as Explained;
   }, [first, memory]);
   const shown = memory === "off" && without.data ? without.data : first;
 
   return (
     <>
-      <Head title="Why">Every factor of each score, the way from the question to its passages, and the verdicts behind them.</Head>
+      <Head title="Why">Why each passage has its rank: the factors of its score, the verdicts behind them, and the walk.</Head>
       <Await of={found}>
         {(explained) =>
           explained === null ? (
-            <Empty title="Nothing to explain yet">
-              <a href="#/ask">Ask a question</a>, then come back.
-            </Empty>
+            <div>
+              <Empty title="Nothing to explain yet">
+                <a href={address("ask", "", { c: collection })}>Ask a question</a>, then come back.
+              </Empty>
+              <SampleQuestions page="ask" />
+            </div>
           ) : explained.trace.hops === undefined ? (
-            <Empty title="This answer kept no trace" />
+            <Empty title="This answer was stored without a trace" />
           ) : (
             <div class="stack">
               <div class="panel row" style={{ justifyContent: "space-between" }}>
                 <div>
-                  <h2>{explained.query}</h2>
-                  <p class="quiet">{saidOf(explained)}</p>
+                  <h2>
+                    <a href={address("ask", explained.query_id, { c: collection })}>{explained.query}</a>
+                  </h2>
+                  <p class="quiet">{summaryOf(explained)}</p>
                 </div>
                 {explained.memory === "read" && (
                   <Choice
@@ -69,7 +79,7 @@ export function Why() {
   );
 }
 
-function saidOf(explained: Explained): string {
+function summaryOf(explained: Explained): string {
   const at = "created_at" in explained ? `${moment(String(explained.created_at))}, ` : "";
   const arm = `profile ${explained.profile}, memory ${explained.memory === "read" ? "on" : "off"}`;
   return `${at}${arm}, ${counted(explained.hops, "hop")}, ${Math.round(explained.timings.total_ms)} ms`;
@@ -80,23 +90,34 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
   const [chosen, setChosen] = useState(passages[0]?.passage_id ?? null);
   const traced = trace.passages?.find((one) => one.passage_id === chosen);
   const hit = passages.find((one) => one.passage_id === chosen);
+  const titleOf = (id: string) => passages.find((one) => one.passage_id === id)?.title ?? id;
   const selected = trace.hops.flatMap((hop) =>
     hop.sentences.filter((one) => one.passage_id === chosen).map((sentence) => ({ hop: hop.hop, sentence })),
   );
+  const isMemoryRead = explained.memory === "read" && beside === null;
   return (
     <>
-      <PathView explained={explained} onPassage={setChosen} />
+      {hit && (
+        <Panel title={hit.title ?? hit.passage_id} class="reason">
+          <p class="lead" aria-live="polite">
+            {rankReason(explained, hit.passage_id)} {isMemoryRead && memoryEffect(traced)}
+          </p>
+        </Panel>
+      )}
       <div class="why">
         <Panel title={beside ? "Order without memory" : "Order"} note="Choose a passage">
           <Order explained={explained} beside={beside} chosen={chosen} choose={setChosen} />
         </Panel>
         <div class="stack">
           {hit && (
-            <Panel title={hit.title ?? hit.passage_id} note={<>score <strong class="figure">{figure(hit.score)}</strong></>}>
+            <Panel title="Factors" note={<><Term name="score">score</Term> <strong class="figure">{figure(hit.score)}</strong></>}>
               {traced && Object.keys(traced.features).length > 0 ? (
-                <Factors features={traced.features} recall={traced.recall} />
+                <div class="stack close">
+                  <Factors features={traced.features} recall={traced.recall} />
+                  {traced.completes !== null && <p class="quiet">“The other passage” is “{titleOf(traced.completes)}”: to that one it adds most.</p>}
+                </div>
               ) : (
-                <p class="quiet">This profile ranks by its sentences alone.</p>
+                <p class="quiet">This profile ranks by sentences alone.</p>
               )}
             </Panel>
           )}
@@ -104,11 +125,11 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
             <Causes
               causes={(traced?.influences ?? []).map(ofPassage)}
               cut={traced?.influences_cut ?? false}
-              nothing={beside || explained.memory === "off" ? "Memory was not read." : "No verdict moved this passage."}
+              nothing={isMemoryRead ? "No verdict moved this passage." : "Memory was not read."}
             />
           </Panel>
           {selected.length > 0 && (
-            <Panel title="Its sentences" note="activation × meaning × memory × time">
+            <Panel title="Its sentences" note="score = activation × meaning × memory × time">
               <div class="stack">
                 {selected.map(({ hop, sentence }) => (
                   <SentenceFactors key={`${hop} ${sentence.sentence_id}`} hop={hop} sentence={sentence} />
@@ -118,13 +139,17 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
           )}
         </div>
       </div>
+      <PathView explained={explained} onPassage={setChosen} />
       {trace.sufficiency && Object.keys(trace.sufficiency.features).length > 0 && (
-        <Panel title="Why it is enough, or not" note={`probability ${percent(trace.sufficiency.probability)}; the sum of these is its log odds`}>
+        <Panel
+          title="Is the evidence enough?"
+          note={<><Term name="sufficiency">sufficiency</Term> {percent(trace.sufficiency.probability)}; the factors add up to log odds</>}
+        >
           <div class="stack">
             <Factors features={trace.sufficiency.features} />
-            {trace.sufficiency.vouched > 0 && <p>Verdicts on nearby past questions vouch for {percent(trace.sufficiency.vouched)}.</p>}
+            {trace.sufficiency.vouched > 0 && <p>Verdicts on similar past questions alone give {percent(trace.sufficiency.vouched)}.</p>}
             {(trace.sufficiency.remembered ?? 0) > 0 && (
-              <p>What verdicts said of the evidence among the first five gives at least {percent(trace.sufficiency.remembered ?? 0)}.</p>
+              <p>Verdicts on the evidence among the first five give at least {percent(trace.sufficiency.remembered ?? 0)}.</p>
             )}
             <Causes causes={(trace.sufficiency.influences ?? []).map(ofSufficiency)} cut={trace.sufficiency.influences_cut ?? false} nothing="No verdict moved this probability." />
           </div>
@@ -158,7 +183,7 @@ function Order({ explained, beside, chosen, choose }: OrderProps) {
               <span class="figure">{rank}</span>
               <span>{passage.title ?? passage.passage_id}</span>
               <small class={elsewhere === rank ? "" : elsewhere === null || elsewhere > rank ? "rises" : "falls"}>
-                {explained.memory === "read" || beside ? told(rank, elsewhere, beside !== null) : ""}
+                {explained.memory === "read" || beside ? rankElsewhere(rank, elsewhere, beside !== null) : ""}
               </small>
               <svg viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">
                 <rect class="fill-accent" height="3" width={Math.max(0, (passage.score / best) * 100)} />
@@ -171,7 +196,7 @@ function Order({ explained, beside, chosen, choose }: OrderProps) {
   );
 }
 
-function told(rank: number, other: number | null, without: boolean): string {
+function rankElsewhere(rank: number, other: number | null, without: boolean): string {
   if (other === rank) return "";
   const where = other === null ? (without ? "not among the first" : "not ranked") : String(other);
   return without ? `with memory ${where}` : `without ${where}`;
@@ -208,7 +233,7 @@ function PathView({ explained, onPassage }: { explained: Explained; onPassage: (
     if (node?.startsWith("passage ")) onPassage(node.slice("passage ".length));
   };
   return (
-    <Panel title="The way there" note={<Legend />}>
+    <Panel title="The walk" note={<Legend />}>
       <div ref={place}>
         {made && (
           <GraphView
@@ -257,7 +282,7 @@ function Hops({ trace }: { trace: Schemas["TraceOut"] }) {
           <li key={hop.hop}>
             <h3>
               Hop {hop.hop}: {counted(hop.candidates, "sentence")} reached, {hop.sentences.length} selected
-              {hop.coverage !== null && `, ${percent(hop.coverage)} of the question covered`}
+              {hop.coverage !== null && `, ${percent(hop.coverage)} of the question named`}
             </h3>
             <p class="quiet">From {Object.entries(hop.entities).map(([name, activation]) => `${name} (${figure(activation)})`).join(", ")}</p>
             <ul>

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { problem } from "../service";
 import type { Loaded } from "../state";
+import { Term, type TermName } from "./term";
 
 export function Head({ title, children, beside }: { title: string; children?: ComponentChildren; beside?: ComponentChildren }) {
   return (
@@ -81,6 +82,8 @@ export function Waiting({ what = "Loading" }: { what?: string }) {
 
 interface ChoiceProps<T extends string> {
   legend: string;
+  /** The term that explains the legend. */
+  term?: TermName;
   name: string;
   value: T;
   options: readonly (readonly [T, string])[];
@@ -89,10 +92,10 @@ interface ChoiceProps<T extends string> {
   quiet?: boolean;
 }
 
-export function Choice<T extends string>({ legend, name, value, options, onChoose, quiet }: ChoiceProps<T>) {
+export function Choice<T extends string>({ legend, term, name, value, options, onChoose, quiet }: ChoiceProps<T>) {
   return (
     <fieldset class="choice">
-      <legend class={quiet ? "hidden" : ""}>{legend}</legend>
+      <legend class={quiet ? "hidden" : ""}>{term ? <Term name={term}>{legend}</Term> : legend}</legend>
       <div>
         {options.map(([option, label]) => (
           <label key={option}>

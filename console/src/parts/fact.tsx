@@ -7,6 +7,7 @@ import { useLoaded, useShared } from "../state";
 import { Await, Bar, counted, Dialog, figure, moment, Problem } from "./basic";
 import type { Fact } from "./neighbourhood";
 import { Table } from "./table";
+import { Term } from "./term";
 
 export function during(fact: Fact): string {
   const to = fact.held_until ?? fact.valid_to;
@@ -42,7 +43,9 @@ export function FactDialog({ id, onClose, onSaid }: { id: number; onClose: () =>
               <strong>{data.subject.name}</strong> {data.predicate} <strong>{data.object}</strong> <span class="quiet">{during(data)}</span>
             </p>
             <dl class="bars">
-              <dt>Belief</dt>
+              <dt>
+                <Term name="belief">Belief</Term>
+              </dt>
               <dd>
                 <Bar value={data.belief} tone={data.doubted ? "bad" : "good"} />
               </dd>
@@ -72,7 +75,7 @@ export function FactDialog({ id, onClose, onSaid }: { id: number; onClose: () =>
               </ul>
             </div>
             <div>
-              <h3>What moved it</h3>
+              <h3>History</h3>
               <Table
                 rows={data.history}
                 by={(one) => data.history.indexOf(one)}

@@ -1,9 +1,11 @@
 /** Scores taken apart: a bar for each factor, and what verdicts did to it. */
 
 import type { Schemas } from "../service";
+import { address } from "../state";
 import { Bar, counted, figure, moment, signed } from "./basic";
-import { meaning } from "./features";
+import { factorLabel } from "./factor_labels";
 import { Table } from "./table";
+import { Term } from "./term";
 
 interface Factor {
   feature: string;
@@ -25,7 +27,7 @@ export function Factors({ features, recall = 0 }: { features: Record<string, Sch
       rows={rows}
       by={(one) => one.feature}
       columns={[
-        { title: "Factor", heads: true, cell: ({ feature }) => <Meant feature={feature} /> },
+        { title: "Factor", heads: true, cell: ({ feature }) => <FactorName feature={feature} /> },
         {
           title: "Length",
           quiet: true,
@@ -43,20 +45,20 @@ export function Factors({ features, recall = 0 }: { features: Record<string, Sch
   );
 }
 
-function Meant({ feature }: { feature: string }) {
-  const { name, says } = meaning(feature);
+function FactorName({ feature }: { feature: string }) {
+  const { name, meaning } = factorLabel(feature);
   return (
     <span title={feature}>
-      {name} <small>{says}</small>
+      {name} <small>{meaning}</small>
     </span>
   );
 }
 
 const PARTS = [
-  ["activation", "Activation"],
-  ["semantic", "Meaning"],
-  ["task_factor", "Memory"],
-  ["time_factor", "Time"],
+  ["activation", "Activation", "activation"],
+  ["semantic", "Meaning", "meaning"],
+  ["task_factor", "Memory", "taskFactor"],
+  ["time_factor", "Time", "timeFactor"],
 ] as const;
 
 /** A selected sentence: activation × meaning × memory × time, shared out among what its hop reached. */
@@ -72,15 +74,17 @@ export function SentenceFactors({ hop, sentence }: { hop: number; sentence: Sche
         {sentence.recall_prior > 0 && <>, recalled with {figure(sentence.recall_prior)}</>}
       </p>
       <dl class="bars">
-        {PARTS.filter(([part]) => !(part === "time_factor" && sentence.time_factor === 1)).map(([part, name]) => (
+        {PARTS.filter(([part]) => !(part === "time_factor" && sentence.time_factor === 1)).map(([part, name, term]) => (
           <>
-            <dt>{name}</dt>
+            <dt>
+              <Term name={term}>{name}</Term>
+            </dt>
             <dd>
               <Bar value={sentence[part]} most={Math.max(1, sentence.task_factor, sentence.time_factor)} tone={part === "task_factor" && sentence.task_factor !== 1 ? "warm" : "accent"} />
             </dd>
             <dd class="number">
               {figure(sentence[part])}
-              {part === "task_factor" && sentence.task_perplexity < 1 && <span class="quiet"> perplexity {figure(sentence.task_perplexity)}</span>}
+              {part === "task_factor" && sentence.task_perplexity < 1 && <span class="quiet"> <Term name="perplexity">perplexity</Term> {figure(sentence.task_perplexity)}</span>}
             </dd>
           </>
         ))}
@@ -108,7 +112,7 @@ export function Causes({ causes, cut, nothing }: { causes: readonly Cause[]; cut
         {causes.map((one) => (
           <li key={one.feedback_id}>
             <span>
-              <a href={`#/learned/${one.feedback_id}`}>Verdict {one.feedback_id}</a> of {one.judge} on “{one.question}”
+              <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a> of {one.judge} on “{one.question}”
               <small class="quiet">
                 {" "}
                 {moment(one.applied_at)}

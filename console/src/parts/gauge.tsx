@@ -16,13 +16,13 @@ export function inWords(probability: number): string {
 
 export function Gauge({ probability }: { probability: number | null | undefined }) {
   if (probability === null || probability === undefined) {
-    return <p class="quiet">Only the default profile on the graph says whether its answer is enough.</p>;
+    return <p class="quiet">Only the default profile with the graph estimates whether the evidence is enough.</p>;
   }
   const tone = WORDS.find(([from]) => probability >= from)?.[2] ?? "bad";
   const length = Math.PI * 40;
   const reading = `${percent(probability)}: ${inWords(probability).toLowerCase()}`;
   return (
-    <div class="gauge" role="img" aria-label={`That the first five passages hold all the evidence, ${reading}`}>
+    <div class="gauge" role="img" aria-label={`Probability that the first five passages hold all the evidence: ${reading}`}>
       <svg viewBox="0 0 100 56" aria-hidden="true">
         <path class="rail" d="M10 50a40 40 0 0 1 80 0" />
         <path class={`stroke-${tone}`} d="M10 50a40 40 0 0 1 80 0" stroke-dasharray={`${length * probability} ${length}`} />

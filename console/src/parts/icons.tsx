@@ -11,6 +11,9 @@ const PATHS = {
   keys: "M4 15a4 4 0 1 0 8 0a4 4 0 1 0-8 0M11 12.500 19 4.500M16 7.500l2.500 2.500",
   up: "M7 11v9H4v-9zM7 11l4-7c1.500 0 2.500 1 2.500 2.500V10H19l-1.500 10H7",
   down: "M7 13V4H4v9zM7 13l4 7c1.500 0 2.500-1 2.500-2.500V14H19L17.500 4H7",
+  check: "M5 12.500 10 17.500 19 7",
+  cross: "M6.500 6.500l11 11M17.500 6.500l-11 11",
+  menu: "M4 7h16M4 12h16M4 17h16",
 } as const;
 
 export type IconName = keyof typeof PATHS;

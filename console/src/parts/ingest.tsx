@@ -48,7 +48,7 @@ export function Ingest({ onSent }: { onSent: () => void }) {
       <div class="stack close">
         {may("ingest", true) && (
           <label class="field">
-            <span>Into collection; one that is not there yet is made</span>
+            <span>Into collection (a new name makes one)</span>
             <input value={into} pattern="[A-Za-z0-9_.\-]+" onInput={(event) => setInto(event.currentTarget.value)} />
           </label>
         )}

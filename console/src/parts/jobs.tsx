@@ -47,7 +47,7 @@ export function Jobs({ turn, onDone }: { turn: number; onDone: () => void }) {
               by={(job) => job.job_id}
               columns={[
                 { title: "Job", cell: (job) => <>{job.kind} <span class="quiet code">{job.job_id.slice(-8)}</span></> },
-                { title: "Begun", class: "when", cell: (job) => moment(job.created_at) },
+                { title: "Started", class: "when", cell: (job) => moment(job.created_at) },
                 {
                   title: "State",
                   cell: (job) => (
@@ -58,7 +58,7 @@ export function Jobs({ turn, onDone }: { turn: number; onDone: () => void }) {
                   ),
                 },
                 {
-                  title: "How far",
+                  title: "Progress",
                   class: "measure",
                   cell: (job) => (
                     <>
@@ -68,7 +68,7 @@ export function Jobs({ turn, onDone }: { turn: number; onDone: () => void }) {
                   ),
                 },
                 {
-                  title: "Act",
+                  title: "Actions",
                   quiet: true,
                   cell: (job) => (
                     <>

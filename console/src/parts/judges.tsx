@@ -19,7 +19,7 @@ export function JudgesPart() {
       <Await of={judges}>
         {(data) =>
           data.judges.length === 0 ? (
-            <Empty title="Nobody judged yet" />
+            <Empty title="No judge yet" />
           ) : (
             <Panel title="Judges" note="A new judge counts little until it agreed often enough with others; caps hold every judge back.">
               <Table
@@ -28,16 +28,17 @@ export function JudgesPart() {
                 columns={[
                   { title: "Judge", heads: true, cell: (one) => one.judge },
                   { title: "Verdicts", class: "number", cell: (one) => <Given of={one} /> },
-                  { title: "Agreement", class: "figure when", cell: ({ standing }) => <Agreement of={standing} /> },
-                  { title: "Weight", class: "measure", cell: ({ standing }) => <Weight of={standing.weight} /> },
+                  { title: "Agreement", term: "agreement", class: "figure when", cell: ({ standing }) => <Agreement of={standing} /> },
+                  { title: "Weight", term: "standing", class: "measure", cell: ({ standing }) => <Weight of={standing.weight} /> },
                   { title: "Caps", class: "caps", cell: (one) => <Caps of={one} /> },
                   {
                     title: "Noise + / −",
+                    term: "noise",
                     class: "number",
                     cell: ({ constants }) => `${figure(constants.observation_noise_positive)} / ${figure(constants.observation_noise_negative)}`,
                   },
                   may("moderate") && {
-                    title: "Act",
+                    title: "Actions",
                     quiet: true,
                     cell: (one) => (
                       <button type="button" class="small danger" disabled={one.applied + one.pending + one.parked === 0} onClick={() => setAsked(one)}>

@@ -84,9 +84,9 @@ export function KeysPart() {
                 rows={generations}
                 by={(one) => one.number}
                 columns={[
-                  { title: "Generation", heads: true, cell: (one) => one.number },
+                  { title: "Generation", term: "generation", heads: true, cell: (one) => one.number },
                   { title: "Made", class: "when", cell: (one) => moment(one.created_at) },
-                  { title: "Because", cell: (one) => REASONS[one.reason] ?? one.reason },
+                  { title: "Reason", cell: (one) => REASONS[one.reason] ?? one.reason },
                   { title: "Verdicts", class: "number", cell: (one) => one.events },
                   { title: "Passages", class: "number", cell: (one) => one.passages },
                   {

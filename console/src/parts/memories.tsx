@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { read, type Schemas } from "../service";
 import { address, useLoaded, useShared } from "../state";
 import { Await, Bar, counted, Dialog, Empty, figure, moment, Panel, Problem } from "./basic";
-import { CHANNELS } from "./changed";
+import { CHANNELS } from "./verdict_effect";
 import { Line } from "./chart";
 import { Table } from "./table";
 
@@ -36,12 +36,12 @@ export function MemoriesPart() {
         {(data) =>
           data.verdicts === 0 ? (
             <Empty title={until ? "Nothing had been learned by then" : "Nothing was learned yet"}>
-              <a href="#/ask">Ask a question</a> and say what helped.
+              <a href="#/ask">Ask a question</a>, then press a thumb or judge sentences.
             </Empty>
           ) : (
             <>
               <Course learned={data} />
-              <Panel title={until ? "Memories as they were" : "Memories"} note="Those moved last come first">
+              <Panel title={until ? "Memories as they were" : "Memories"} note="The latest change first">
                 <Table
                   rows={data.memories}
                   by={(one) => `${one.sentence_id} ${one.channel}`}
@@ -62,6 +62,7 @@ export function MemoriesPart() {
                     },
                     {
                       title: "Perplexity",
+                      term: "perplexity",
                       class: "measure",
                       cell: (one) => (
                         <>
@@ -71,7 +72,7 @@ export function MemoriesPart() {
                     },
                     { title: "Verdicts", class: "number", cell: (one) => one.update_count },
                     {
-                      title: "Last by",
+                      title: "Latest verdict",
                       cell: (one) => (
                         <>
                           <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a>
@@ -166,7 +167,7 @@ function Memory({ sentence, onClose }: { sentence: number; onClose: () => void }
                         </>
                       ),
                     },
-                    { title: "Perplexity", class: "number", cell: (one) => figure(one.perplexity) },
+                    { title: "Perplexity", term: "perplexity", class: "number", cell: (one) => figure(one.perplexity) },
                   ]}
                 />
               </div>
@@ -199,7 +200,7 @@ function History({ history }: { history: readonly Schemas["SentenceEventOut"][] 
           ),
         },
         {
-          title: "Of",
+          title: "Memory",
           cell: ({ event, move }) => (
             <>
               {CHANNELS[move.channel]}
@@ -208,7 +209,7 @@ function History({ history }: { history: readonly Schemas["SentenceEventOut"][] 
             </>
           ),
         },
-        { title: "Perplexity", class: "number", cell: ({ move }) => `${figure(move.perplexity_before)} → ${figure(move.perplexity_after)}` },
+        { title: "Perplexity", term: "perplexity", class: "number", cell: ({ move }) => `${figure(move.perplexity_before)} → ${figure(move.perplexity_after)}` },
         { title: "Likeness to its question", class: "number", cell: ({ move }) => `${figure(move.similarity_before)} → ${figure(move.similarity_after)}` },
       ]}
     />

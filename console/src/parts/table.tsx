@@ -1,9 +1,14 @@
-/** A table: what stands in each column, said once for all rows. */
+/** A table, described by its columns. */
 
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+import { Term, type TermName } from "./term";
 
 export interface Column<Row> {
   title: string;
+  /** The term that explains the title. */
+  term?: TermName;
   /** Whether the title is told to those who hear the page only, as of a column of buttons. */
   quiet?: boolean;
   /** Whether it says what the row is of. */
@@ -23,14 +28,16 @@ interface Props<Row> {
 
 export function Table<Row>({ rows, by, columns, ...rest }: Props<Row>) {
   const there = columns.filter((column) => column !== false);
+  const frame = useRef<HTMLDivElement>(null);
+  const isWide = useOverflow(frame);
   return (
-    <div class="wide">
+    <div class="wide" ref={frame} tabIndex={isWide ? 0 : undefined} role={isWide ? "group" : undefined} aria-label={isWide ? "Table" : undefined}>
       <table class={rest.class}>
         <thead>
           <tr>
-            {there.map(({ title, quiet, class: of }) => (
+            {there.map(({ title, term, quiet, class: of }) => (
               <th key={title} scope="col" class={of}>
-                {quiet ? <span class="hidden">{title}</span> : title}
+                {quiet ? <span class="hidden">{title}</span> : term ? <Term name={term}>{title}</Term> : title}
               </th>
             ))}
           </tr>
@@ -55,4 +62,18 @@ export function Table<Row>({ rows, by, columns, ...rest }: Props<Row>) {
       </table>
     </div>
   );
+}
+
+/** Whether the element is narrower than its contents. The keyboard must be able to scroll it then. */
+function useOverflow(frame: { current: HTMLElement | null }): boolean {
+  const [isWide, setIsWide] = useState(false);
+  const measure = () => frame.current !== null && setIsWide(frame.current.scrollWidth > frame.current.clientWidth);
+  useLayoutEffect(() => void measure());
+  useLayoutEffect(() => {
+    if (frame.current === null) return;
+    const observer = new ResizeObserver(measure);
+    observer.observe(frame.current);
+    return () => observer.disconnect();
+  }, []);
+  return isWide;
 }

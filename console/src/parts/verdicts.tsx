@@ -1,43 +1,83 @@
-/** Verdicts, the latest first; what one changed, and what would change without it. */
+/** The list of verdicts, the latest first, and each one with the effect of revoking it. */
 
 import { useEffect, useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { address, useLoaded, usePlace, useShared } from "../state";
-import { SHOWN } from "./asking";
-import { Await, Bar, counted, Dialog, Empty, figure, moment, Panel, Problem, Waiting } from "./basic";
-import { CHANNELS } from "./changed";
+import { TOP_K } from "./question";
+import { Await, Bar, Choice, counted, Dialog, Empty, figure, moment, Panel, Problem, Waiting } from "./basic";
+import { CHANNELS } from "./verdict_effect";
+import { CopyButton } from "./copy_button";
+import { SampleQuestions } from "./sample_questions";
 import { type Movement, Slopes } from "./slopes";
 import { Table } from "./table";
+import { REASONS } from "./thumbs";
 
 const LAST = Number.MAX_SAFE_INTEGER;
 const TONES: Record<string, string> = { applied: "good", parked: "bad", revoked: "", pending: "warm" };
 
+type Listed = Schemas["ListedFeedbackOut"];
+type Status = "applied" | "pending" | "parked" | "revoked";
+
+const STATUSES: readonly (readonly [Status | "all", string])[] = [
+  ["all", "All"],
+  ["applied", "Applied"],
+  ["pending", "Pending"],
+  ["parked", "Parked"],
+  ["revoked", "Revoked"],
+];
+const PAGE = 50;
+
 export function VerdictsPart() {
   const { engram, collection } = useShared();
-  const { about } = usePlace();
+  const { about, settings } = usePlace();
   const [before, setBefore] = useState(LAST);
   const open = /^\d+$/.test(about) ? Number(about) : null;
+  const status: Status | "all" = STATUSES.find(([name]) => name === settings.get("status"))?.[0] ?? "all";
+  const onAnswer = settings.get("query") ?? undefined;
   const page = useLoaded(() => {
-    const params = { query: { collection, before, limit: 50 } };
-    return read<Schemas["FeedbackPage"]>(engram.api.GET("/feedback", { params }));
-  }, [collection, before]);
+    const query = { collection, before, limit: PAGE, query_id: onAnswer, status: status === "all" ? undefined : status };
+    return read<Schemas["FeedbackPage"]>(engram.api.GET("/feedback", { params: { query } }));
+  }, [collection, before, status, onAnswer]);
+  const link = (verdict: string, filters: { status?: string; query?: string } = {}) =>
+    address("learned", verdict, { c: collection, status: status === "all" ? undefined : status, query: onAnswer, ...filters });
   const close = () => {
-    location.hash = address("learned", "verdicts");
+    location.hash = link("verdicts");
   };
   return (
     <div class="stack">
+      <div class="row arms">
+        <Choice
+          legend="State"
+          name="status"
+          value={status}
+          options={STATUSES}
+          onChoose={(name) => {
+            setBefore(LAST);
+            location.hash = link("verdicts", { status: name === "all" ? undefined : name });
+          }}
+        />
+        {onAnswer && (
+          <span class="row">
+            Only verdicts on one answer
+            <a href={link("verdicts", { query: undefined })}>Show all</a>
+          </span>
+        )}
+      </div>
       <Await of={page}>
         {(data) =>
           data.feedback.length === 0 ? (
-            <Empty title="No verdict yet" />
+            <Nothing isFiltered={status !== "all" || onAnswer !== undefined} />
           ) : (
             <Panel title="Verdicts" note="The latest first">
               <Table
+                class="verdicts"
                 rows={data.feedback}
                 by={(one) => one.feedback_id}
                 columns={[
-                  { title: "Verdict", cell: (one) => <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a> },
+                  { title: "Verdict", class: "when", cell: (one) => <a href={link(String(one.feedback_id))}>Verdict {one.feedback_id}</a> },
+                  { title: "Question", heads: true, cell: (one) => <AnswerLink verdict={one} /> },
+                  { title: "What it says", cell: (one) => <Statement verdict={one} /> },
                   { title: "Judge", cell: (one) => one.judge },
                   { title: "Received", class: "when", cell: (one) => moment(one.received_at) },
                   {
@@ -49,7 +89,6 @@ export function VerdictsPart() {
                       </>
                     ),
                   },
-                  { title: "Its query", quiet: true, cell: (one) => <a href={address("why", one.query_id)}>Its answer</a> },
                 ]}
               />
               <div class="row">
@@ -73,42 +112,125 @@ export function VerdictsPart() {
   );
 }
 
-interface Seen {
+function Nothing({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No verdict matches" />;
+  return (
+    <div>
+      <Empty title="No verdict yet">Ask a question, and press a thumb or judge sentences.</Empty>
+      <SampleQuestions page="ask" />
+    </div>
+  );
+}
+
+function AnswerLink({ verdict }: { verdict: Listed }) {
+  const { collection } = useShared();
+  return (
+    <a href={address("ask", verdict.query_id, { c: collection })}>{verdict.question ?? <span>an answer that your key does not show</span>}</a>
+  );
+}
+
+const ROLES: Record<string, readonly [string, string]> = {
+  supported: ["helped", "good"],
+  missed: ["was missing", "warm"],
+  rejected: ["did not help", "bad"],
+  likely: ["in a helpful passage", "good"],
+};
+/** Sentences of a verdict that a row shows; the dialog shows the rest. */
+const SHOWN = 3;
+
+/** What a verdict says: its thumb, and the sentences that it names. */
+function Statement({ verdict, most = SHOWN }: { verdict: Listed; most?: number }) {
+  const { rating, reason, sentences, sentences_cut, supporting_passages } = verdict;
+  const rest = sentences.length - most;
+  return (
+    <div class="stack close statement">
+      {rating !== null && (
+        <p>
+          <span class={`badge ${rating === "up" ? "good" : rating === "down" ? "bad" : ""}`}>
+            {rating === "withdrawn" ? "thumb taken back" : `thumb ${rating}`}
+          </span>
+          {reason && <span class="quiet"> {reasonLabel(reason)}</span>}
+        </p>
+      )}
+      {supporting_passages.length > 0 && (
+        <p>
+          <span class="badge good">helped</span> {counted(supporting_passages.length, "passage")}: {supporting_passages.join(", ")}
+        </p>
+      )}
+      {sentences.slice(0, most).map((one) => {
+        const [label, tone] = ROLES[one.role] ?? [one.role, ""];
+        return (
+          <p key={one.sentence_id}>
+            <span class={`badge ${tone}`}>{label}</span> {one.text ?? <span class="quiet">sentence {one.sentence_id}, which was deleted</span>}
+            {one.title && <span class="quiet"> {one.title}</span>}
+          </p>
+        );
+      })}
+      {rest > 0 && (
+        <p class="quiet">
+          and {counted(rest, "other")}
+          {sentences_cut && " or more"}
+        </p>
+      )}
+      {rest <= 0 && sentences_cut && <p class="quiet">and others</p>}
+      {rating === null && sentences.length === 0 && supporting_passages.length === 0 && <p class="quiet">It names no sentence.</p>}
+    </div>
+  );
+}
+
+const reasonLabel = (reason: string): string => REASONS.find(([name]) => name === reason)?.[1] ?? reason;
+
+interface Details {
   verdict: Schemas["FeedbackDetail"];
   preview: Schemas["PreviewOut"];
-  asked: Schemas["EpisodeOut"] | null;
+  /** The verdict as the list has it; null if the list does not have it. */
+  listed: Listed | null;
+  /** The judged answer; null if it is no longer stored or the key does not show it. */
+  answer: Schemas["EpisodeOut"] | null;
 }
 
 function Verdict({ id, onClose, onRevoked }: { id: number; onClose: () => void; onRevoked: () => void }) {
   const { engram, collection, me, may } = useShared();
   const [error, setError] = useState<unknown>();
-  const seen = useLoaded<Seen>(async () => {
+  const details = useLoaded<Details>(async () => {
     const params = { path: { feedback_id: id }, query: { collection } };
-    const [verdict, preview] = await Promise.all([
+    const list = { query: { collection, after: id - 1, limit: 1 } };
+    const [verdict, preview, page] = await Promise.all([
       read<Schemas["FeedbackDetail"]>(engram.api.GET("/feedback/{feedback_id}", { params })),
       read<Schemas["PreviewOut"]>(engram.api.GET("/feedback/{feedback_id}/without", { params })),
+      read<Schemas["FeedbackPage"]>(engram.api.GET("/feedback", { params: list })),
     ]);
+    const listed = page.feedback.find((one) => one.feedback_id === id) ?? null;
     const query = { path: { query_id: verdict.query_id }, query: { collection } };
-    const asked = await read<Schemas["EpisodeOut"]>(engram.api.GET("/queries/{query_id}", { params: query })).catch(() => null);
-    return { verdict, preview, asked };
+    const answer = await read<Schemas["EpisodeOut"]>(engram.api.GET("/queries/{query_id}", { params: query })).catch(() => null);
+    return { verdict, preview, listed, answer };
   }, [id]);
   const revoke = async () => {
+    setError(undefined);
     try {
       await engram.revoke(id);
       onRevoked();
-      seen.again();
+      details.again();
     } catch (failed) {
       setError(failed);
     }
   };
   return (
     <Dialog title={`Verdict ${id}`} onClose={onClose}>
-      <Await of={seen}>
-        {({ verdict, preview, asked }) => (
+      <Await of={details}>
+        {({ verdict, preview, listed, answer }) => (
           <div class="stack">
             <dl class="facts">
               <dt>Question</dt>
-              <dd>{asked?.query ?? <span class="quiet">no longer kept</span>}</dd>
+              <dd>{listed ? <AnswerLink verdict={listed} /> : <span class="quiet">your key does not show it</span>}</dd>
+              {listed && (
+                <>
+                  <dt>What it says</dt>
+                  <dd>
+                    <Statement verdict={listed} most={listed.sentences.length} />
+                  </dd>
+                </>
+              )}
               <dt>Judge</dt>
               <dd>{verdict.judge}</dd>
               <dt>State</dt>
@@ -117,14 +239,15 @@ function Verdict({ id, onClose, onRevoked }: { id: number; onClose: () => void; 
                 {verdict.revoked_at && `, revoked ${moment(verdict.revoked_at)}`}
               </dd>
             </dl>
-            {verdict.status === "applied" && asked && may("query") && <Order verdict={id} question={asked} />}
+            {verdict.status === "applied" && answer && may("query") && <Order verdict={id} question={answer} />}
             {verdict.status === "applied" ? <Without preview={preview} /> : <p>It counts for nothing {verdict.status === "revoked" ? "any more" : "yet"}.</p>}
-            <Problem error={error} />
+            <Problem error={error} again={() => void revoke()} />
             {verdict.status !== "revoked" && (may("moderate") || verdict.judge === me.judge) && (
               <div class="row">
                 <button type="button" class="danger" onClick={() => void revoke()}>
                   Revoke verdict {id}
                 </button>
+                <CopyButton text={String(id)} label="Copy id" subject="the verdict" />
                 <span class="quiet">What was learned is then as if it had never come.</span>
               </div>
             )}
@@ -149,6 +272,7 @@ function Without({ preview }: { preview: Schemas["PreviewOut"] }) {
           { title: "Sentence", cell: (one) => <>{one.text} <span class="quiet">{CHANNELS[one.channel]}</span></> },
           {
             title: "Likeness, now and without",
+            term: "likeness",
             class: "pair",
             cell: (one) => (
               <>
@@ -161,7 +285,7 @@ function Without({ preview }: { preview: Schemas["PreviewOut"] }) {
               </>
             ),
           },
-          { title: "Perplexity", class: "number", cell: (one) => `${figure(one.perplexity)} → ${figure(one.without_perplexity)}` },
+          { title: "Perplexity", term: "perplexity", class: "number", cell: (one) => `${figure(one.perplexity)} → ${figure(one.without_perplexity)}` },
         ]}
       />}
       {preview.cut && <p class="quiet">It moved more than is shown.</p>}
@@ -178,7 +302,7 @@ function Order({ verdict, question }: { verdict: number; question: Schemas["Epis
   useEffect(() => {
     if (!wanted) return;
     const arm = { memory: "read" as const, profile: question.profile, strategy: question.strategy ?? "graph" };
-    engram.query(question.query, { arm, top_k: 3 * SHOWN, include: ["trace"] }).then((answer) => setMovements(without(answer, verdict)), setError);
+    engram.query(question.query, { arm, top_k: 3 * TOP_K, include: ["trace"] }).then((answer) => setMovements(without(answer, verdict)), setError);
   }, [wanted]);
   if (!wanted) {
     return (

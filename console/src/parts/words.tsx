@@ -1,19 +1,18 @@
 /** The answer in words, and the sentences that it rests on, each with the way to where it stands in the order. */
 
 import type { Schemas } from "../service";
+import type { Words } from "./answer_state";
 import { Panel } from "./basic";
-
-type Worded = Schemas["AnswerOut"];
 
 /** Where a sentence stands on the page. */
 export const place = (sentence: number): string => `sentence-${sentence}`;
 
 /** The sentences cited, each with its number. */
-export const numbers = (words: Worded | null): ReadonlyMap<number, number> => new Map(words?.citations.map((one, at) => [one.sentence_id, at + 1]));
+export const numbers = (words: Words | null): ReadonlyMap<number, number> => new Map(words?.citations.map((one, at) => [one.sentence_id, at + 1]));
 
-export function Words({ words }: { words: Worded }) {
-  const { answer, citations, retrieval, warnings } = words;
-  const titles = new Map(retrieval.passages.map((one) => [one.passage_id, one.title ?? one.passage_id]));
+export function WordsPanel({ words, passages }: { words: Words; passages: readonly Schemas["PassageHit"][] }) {
+  const { answer, citations, warnings } = words;
+  const titles = new Map(passages.map((one) => [one.passage_id, one.title ?? one.passage_id]));
   const go = (sentence: number) => {
     const found = document.getElementById(place(sentence));
     found?.scrollIntoView({ block: "center" });

@@ -171,12 +171,7 @@ def playing(
         InvalidRequestError: no question comes with passages of its own and accepted answers.
         LlmError: the model's endpoint failed.
     """
-    passages = {passage["id"]: passage for passage in dataset.passages}
-    questions = [one for one in dataset.questions if one.context and one.answers][: options.limit]
-    if not questions:
-        raise InvalidRequestError(
-            f"{dataset.name} gives no passages with its questions (metadata.context_ids), or no answers."
-        )
+    questions = streamed_questions(dataset, options.limit)
     compared = dict(policies(language))
     insert_only = dict.fromkeys(compared, False)
     if options.oracle_errors is not None:
@@ -194,11 +189,32 @@ def playing(
         step = begin(name, len(questions))
         rows = []
         for question in questions:
-            rows.append(_played(env, policy, question, [_text(passages[one]) for one in question.context]))
+            rows.append(_played(env, policy, question, documents_of(dataset, question)))
             step()
         means = {key: fmean(row[key] for row in rows) for key in rows[0]}
         lines.append(Played(name, len(rows), **means))
     return PlayedReport(dataset.name, options.command(dataset.name), tuple(lines))
+
+
+def streamed_questions(dataset: Dataset, limit: int | None) -> list[Question]:
+    """Return the first questions that come with passages of their own and accepted answers.
+
+    Raises:
+        InvalidRequestError: there are none.
+    """
+    questions = [one for one in dataset.questions if one.context and one.answers][:limit]
+    if not questions:
+        raise InvalidRequestError(
+            f"{dataset.name} gives no passages with its questions (metadata.context_ids), or no answers."
+        )
+    return questions
+
+
+def documents_of(dataset: Dataset, question: Question) -> list[Text]:
+    """Return the documents that the data set gives with a question, in its order."""
+    context = set(question.context)
+    passages = {passage["id"]: passage for passage in dataset.passages if passage["id"] in context}
+    return [_text(passages[one]) for one in question.context]
 
 
 def _played(

@@ -6,14 +6,14 @@ Needs accepted answers and no relevance labels. Nothing is learned: memory is of
 import time
 from collections.abc import Sequence
 
-from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.context.errors import InvalidRequestError, LlmNotConfiguredError, LlmRefusalError
 from engram.core.filter.logged_verdict import Expansion
-from engram.providers.llm import Llm, Usage
+from engram.providers.llm import DraftAnswer, Llm, Usage
 from engram.services.retrieval.answer import Answer
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase
-from engram_evaluation.harness import QueryArm
+from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.protocols import Run, in_parts
 from engram_evaluation.retrieval_metrics import QuestionScores, score
 
@@ -51,7 +51,7 @@ def answers(run: Run) -> list[Phase]:
         f"{arm}: answers",
         (store, arm, 0, None),
         questions,
-        lambda question: marked(run, llm, question, asking),
+        lambda question: marked(run.harness, llm, question, asking, run.options.top_k),
     )
     return [Phase(arm, GROUP, 0, None, tuple(rows))]
 
@@ -66,24 +66,44 @@ def evidence(answer: Answer, top_k: int) -> list[tuple[int, str]]:
 
 
 def marked(
-    run: Run, llm: Llm, question: Question, asking: QueryArm, units: Sequence[Expansion] = ()
+    harness: Harness,
+    llm: Llm,
+    question: Question,
+    asking: QueryArm,
+    top_k: int,
+    units: Sequence[Expansion] = (),
 ) -> QuestionScores:
     """One question, asked with these units, answered and marked; ``ms`` is of the search and the answer in words.
+
+    A reply that cannot be used is an empty answer, and counts as ``unusable``; so does an unusable mark, which
+    leaves ``strict`` and ``lenient`` out.
+
+    Args:
+        top_k: passages whose sentences the answer is made of.
 
     Raises:
         LlmError: the endpoint failed.
     """
-    found, seen = run.harness.ask(question, asking, read=True, expansions=units)
+    answer, seen = harness.ask(question, asking, read=True, expansions=units)
     before, began = llm.usage, time.perf_counter()
-    draft = llm.answer(question.text, evidence(found, run.options.top_k))
+    draft, unusable = DraftAnswer("", (), sufficient=False), 0.0
+    try:
+        draft = llm.answer(question.text, evidence(answer, top_k))
+    except LlmRefusalError:
+        unusable = 1.0
     answering_ms = (time.perf_counter() - began) * 1000.0
     answered = llm.usage
-    grade = llm.grade(question.text, question.answers, draft.text)
+    grades = {}
+    try:
+        grade = llm.grade(question.text, question.answers, draft.text)
+        grades = {"strict": float(grade.strict), "lenient": float(grade.lenient)}
+    except LlmRefusalError:
+        unusable = 1.0
     (row,) = score([seen])
     values = row.values | {
         **marks(draft.text, question.answers),
-        "strict": float(grade.strict),
-        "lenient": float(grade.lenient),
+        **grades,
+        "unusable": unusable,
         **_spent("", before, answered),
         **_spent("judge_", answered, llm.usage),
         "ms": seen.ms + answering_ms,

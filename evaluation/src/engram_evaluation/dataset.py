@@ -152,6 +152,7 @@ def build(
                 original.relevant,
                 original.gold,
                 original.type,
+                original.answers,
             )
     widened = _expansions(name, expansions, query_ids)
     rated = read_ratings(name, ratings, query_ids, known)

@@ -11,9 +11,10 @@ from rich.console import Console
 
 from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.providers.language import Language
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
-from engram_evaluation import verdict_givers
+from engram_evaluation import model_paraphrases, verdict_givers, worded_answers
 from engram_evaluation.adapt_protocol import adapt
 from engram_evaluation.answers_protocol import answers
 from engram_evaluation.clicks_protocol import clicks
@@ -81,6 +82,8 @@ class Configured(EvaluatedServices, Protocol):
     def settings(self) -> Settings: ...
     @property
     def priors(self) -> RankingPriors: ...
+    @property
+    def language(self) -> Language: ...
 
 
 def evaluate(
@@ -108,6 +111,10 @@ def evaluate(
         raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
     if options.protocol == "expand":
         check(dataset, options, services.llm)
+    elif options.answered:
+        worded_answers.check(dataset.name, dataset.questions, services.llm)
+    if options.paraphrases == "model" and services.llm is None:
+        raise LlmNotConfiguredError("--paraphrases model needs ENGRAM_LLM_BASE_URL to be set.")
     judge = verdict_givers.choose(options.judge, options.verdicts, services.llm)
     names = ENGINE + KEYS if options.protocol in {"adapt", "expand"} else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
@@ -120,6 +127,7 @@ def evaluate(
         options.protocol == "answers"
         or options.live
         or options.answered
+        or options.paraphrases == "model"
         or (options.protocol == "session" and services.llm is not None)
     )
     if asks or "llm" in {options.judge, options.stop_rule}:
@@ -145,10 +153,12 @@ def evaluate(
             vary=cache(vary),  # several seeds share its connections
             engine=engine,
         )
+        rewording = None
+        if options.paraphrases == "model" and services.llm is not None:
+            run.dataset, rewording = model_paraphrases.reword(run, services.llm, services.language)
         phases = _run(run)
-    report = RunReport(
-        dataset, options, engine, phases, time.perf_counter() - began, run.trajectories, indexing, fitted
-    )
+    seconds = time.perf_counter() - began
+    report = RunReport(run.dataset, options, engine, phases, seconds, run.trajectories, indexing, fitted, rewording)
     write(report, folder)
     return report
 

@@ -17,7 +17,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.expansion import Method
 from engram.providers.llm import Llm, Usage
 from engram.services.retrieval.query import Memory, Strategy
-from engram_evaluation import expand_answers, expand_table
+from engram_evaluation import expand_table, worded_answers
 from engram_evaluation.adapt_protocol import (
     PROFILES,
     VARIATIONS,
@@ -58,12 +58,12 @@ class ArmResult:
 
     turn: int
     rows: Rows
-    marks: expand_answers.Marks
+    marks: worded_answers.Marks
 
     def scores_of(self, questions: Sequence[Question], *, answered: bool) -> tuple[QuestionScores, ...]:
         """Return the results of some questions; ``answered`` where all of them were answered."""
         rows = [self.rows[question.id] for question in questions]
-        return expand_answers.with_marks(rows, self.marks if answered else {})
+        return worded_answers.with_marks(rows, self.marks if answered else {})
 
 
 Units = Mapping[str, Mapping[str, Widened]]
@@ -78,7 +78,7 @@ def check(dataset: Dataset, options: Options, llm: Llm | None) -> tuple[str, ...
         LlmNotConfiguredError: a method is to be asked of a language model, and none is configured.
     """
     if options.answered:
-        expand_answers.check(dataset.name, asked_of(dataset, options), llm)
+        worded_answers.check(dataset.name, asked_of(dataset, options), llm)
     if not options.live:
         pool = expandable(dataset, options.limit)
         kinds = dict.fromkeys(unit.method for question in pool for unit in dataset.expansions[question.id])
@@ -181,7 +181,7 @@ def _learned(
     ]
     finished = {name: store.get(name, ASKED, 1, seed) for _, _, name in arms}
     answered = (
-        {name: expand_answers.stored_phase(wording, name, 1, seed) for *_, name in arms}
+        {name: worded_answers.stored_phase((wording, name, 1, seed)) for *_, name in arms}
         if run.options.answered
         else {}
     )
@@ -196,7 +196,8 @@ def _learned(
             phase = Phase(name, ASKED, 1, seed, observations)
             store.put(phase)
         asking = arm_of(run, retriever, "read")
-        marks = expand_answers.words(run, (wording, name, 1, seed), pool, asking, partial(_sent, of_arm))
+        key = wording, name, 1, seed
+        marks = worded_answers.words(run, run.harness, key, pool, asking, partial(_sent, of_arm))
         results[name] = ArmResult(1, by_id(phase), marks)
     return results
 
@@ -213,18 +214,18 @@ def _widened(
         store.put(phase)
     kept_as = (_wording_store(run, pool, units), name, 0, None)
     asking = arm_of(run, retriever, "off")
-    return ArmResult(1, by_id(phase), expand_answers.words(run, kept_as, pool, asking, partial(_sent, units)))
+    marks = worded_answers.words(run, run.harness, kept_as, pool, asking, partial(_sent, units))
+    return ArmResult(1, by_id(phase), marks)
 
 
-def _base_words(run: Run, retriever: Strategy, pool: Sequence[Question]) -> expand_answers.Marks:
+def _base_words(run: Run, retriever: Strategy, pool: Sequence[Question]) -> worded_answers.Marks:
     kept_as = (_wording_store(run, pool, {}), expand_table.arm(retriever), 0, None)
-    return expand_answers.words(run, kept_as, pool, arm_of(run, retriever, "off"), partial(_sent, {}))
+    return worded_answers.words(run, run.harness, kept_as, pool, arm_of(run, retriever, "off"))
 
 
 def _wording_store(run: Run, pool: Sequence[Question], units: Mapping[str, Widened], **parameters: Any) -> Phases:
-    options = run.options
-    how = {"top_k": options.top_k, "oracle": [options.oracle_errors, options.seeds[0]]}
-    return store_of(run, pool, units=_digest(units), answered=how, **parameters)
+    of_answers = worded_answers.parameters(run.options)
+    return store_of(run, pool, units=_digest(units), **of_answers, **parameters)
 
 
 def _sent(units: Mapping[str, Widened], question: Question) -> tuple[Expansion, ...]:

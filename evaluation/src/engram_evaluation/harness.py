@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from engram.context import tenancy
 from engram.context.errors import ConflictError, EngramError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
@@ -27,6 +28,7 @@ from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.verdict_learning import LearnService
 from engram.services.passage_keys.key_evolution import EvolveService
 from engram.services.passage_keys.rekey import RekeyService
+from engram.services.queries.query_service import AskService
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.pool_classifier import PoolClassifier
@@ -35,7 +37,6 @@ from engram.services.retrieval.query_expansion import ExpandService
 from engram.services.retrieval.query_plan import as_asked
 from engram.services.retrieval.retrieval_service import RetrieveService
 from engram.services.revocation.learning_reset import ForgetService
-from engram.services.serving.query_service import AskService
 from engram.services.sessions.session_service import SessionService
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
@@ -258,7 +259,9 @@ class Harness:
         scope = self.scope
         with ThreadPoolExecutor(1, thread_name_prefix="jobs") as worker:
             while True:
-                running = worker.submit(self.services.runner.run_ready, collection_id=scope.collection.id)
+                running = worker.submit(
+                    tenancy.carry(self.services.runner.run_ready), collection_id=scope.collection.id
+                )
                 while not wait([running], POLL_SECONDS).done:
                     job = self.services.jobs.job(scope, job_id)
                     tick(job.received - job.waiting, job.received)

@@ -1,17 +1,19 @@
 """Turns of verdicts: measure, judge, measure again; once per seed and per way to learn."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import cycle, islice, product
+from typing import Any
 
 from engram.services.auth.scope import LOCAL, Principal
+from engram_evaluation import worded_answers
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
-from engram_evaluation.learning_variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation
+from engram_evaluation.learning_variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation, attacker
 from engram_evaluation.memory_trajectories import Trajectories, Watch
-from engram_evaluation.protocols import Run, measure, plan
+from engram_evaluation.protocols import ProtocolPlan, Run, measure, plan
 from engram_evaluation.retrieval_metrics import score
 from engram_evaluation.verdict_givers import Judge
 
@@ -28,43 +30,90 @@ def harness_of(run: Run, variation: Variation) -> Harness:
     return run.harness if variation == FULL else Harness(run.vary(variation), run.harness.collection)
 
 
-def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
+@dataclass(frozen=True, slots=True)
+class _FinishedTurns:
+    """Places of the phases of a way to learn and a seed.
+
+    Before any verdict all ways to learn that ask alike answer alike, under any seed: they share those phases.
+    """
+
+    learned: Phases
+    unlearned: Phases
+    name: str
+    seed: int
+
+    def key(self, turn: int) -> tuple[Phases, str, int | None]:
+        """Return the store of a turn's phases, and the arm and seed that they have there."""
+        return (self.learned, self.name, self.seed) if turn else (self.unlearned, "unlearned", None)
+
+    def get(self, group: str, turn: int) -> Phase | None:
+        """Return a phase that was finished before, as one of this way and seed."""
+        store, arm, seed = self.key(turn)
+        phase = store.get(arm, group, turn, seed)
+        return phase and replace(phase, arm=self.name, seed=self.seed)
+
+    def put(self, phase: Phase) -> None:
+        """Keep a finished phase."""
+        store, arm, seed = self.key(phase.turn)
+        store.put(replace(phase, arm=arm, seed=seed))
+
+    def answers_key(self, group: str, turn: int) -> worded_answers.PhaseKey:
+        """Return the key of the answers of a group, which are made one by one."""
+        store, arm, seed = self.key(turn)
+        return store, f"{arm}, {group}", turn, seed
+
+
+def _finished(run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: int, **more: Any) -> _FinishedTurns:
     options = run.options
-    name = options.profile if way == FULL else way.name
-    variation = replace(way, frozen=way.frozen.union(options.freeze))
-    arm = QueryArm(
-        options.profile, "read", options.stop_rule, ungated=variation.ungated, timeless=variation.timeless
-    )
-    plan_of = plan(run.dataset, options, seed)
-    store = run.store(
+    variation = _frozen(run, way)
+    measured = {group: [question.id for question in asked] for group, asked in plan_of.groups.items()}
+    learned = run.store(
         profile=options.profile,
         variation=variation.parameters(),
         verdicts=options.verdicts if options.judge == "oracle" else None,
         judge=options.judge,
         judged=sorted(question.id for question in plan_of.judged),
-        measured={group: [question.id for question in asked] for group, asked in plan_of.groups.items()},
+        measured=measured,
+        **more,
     )
-    turns = options.turns + variation.attacked
-    measured = sorted({0, turns, *(options.at or range(turns))})
-    # Before any verdict all ways to learn that ask alike answer alike: those phases are shared.
     unlearned = run.store(
         profile=options.profile,
         asking=[variation.ungated, variation.timeless, variation.hub_limit],
-        measured={group: [question.id for question in asked] for group, asked in plan_of.groups.items()},
+        measured=measured,
+        **more,
     )
+    return _FinishedTurns(learned, unlearned, name, seed)
 
-    def place(turn: int) -> tuple[Phases, str, int | None]:
-        return (store, name, seed) if turn else (unlearned, "unlearned", None)
 
-    found: dict[tuple[int, str], Phase | None] = {}
-    for turn, group in product(measured, plan_of.groups):
-        kept, arm_name, of_seed = place(turn)
-        phase = kept.get(arm_name, group, turn, of_seed)
-        found[turn, group] = phase and replace(phase, arm=name, seed=seed)
-    missing = [turn for (turn, _), phase in found.items() if phase is None]
+def _frozen(run: Run, way: Variation) -> Variation:
+    """Return a way to learn without what the run leaves alone."""
+    return replace(way, frozen=way.frozen.union(run.options.freeze))
+
+
+def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
+    options = run.options
+    name = options.profile if way == FULL else way.name
+    variation = _frozen(run, way)
+    arm = QueryArm(
+        options.profile, "read", options.stop_rule, ungated=variation.ungated, timeless=variation.timeless
+    )
+    plan_of = plan(run.dataset, options, seed)
+    finished = _finished(run, way, name, plan_of, seed)
+    answers = _finished(run, way, name, plan_of, seed, **worded_answers.parameters(options))
+    turns = options.turns + variation.attacked
+    measured = sorted({0, turns, *(options.at or range(turns))})
+    phases_by_group = {
+        (turn, group): finished.get(group, turn) for turn, group in product(measured, plan_of.groups)
+    }
+
+    def unfinished(turn: int, group: str) -> bool:
+        answered = not options.answered or worded_answers.stored_phase(answers.answers_key(group, turn))
+        return phases_by_group[turn, group] is None or not answered
+
+    missing = [turn for turn, group in phases_by_group if unfinished(turn, group)]
     if not missing:
-        _keep(run, store, name, seed, None)
-        return [_present(phase) for phase in found.values()]
+        _keep(run, finished.learned, name, seed, None)
+        return _worded(run, phases_by_group, answers)
     harness = harness_of(run, variation)
     watch = Watch(harness, plan_of.judged)
     judge = run.judge
@@ -80,14 +129,28 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
                 judge = FlippingJudge(run.judge, variation.flipped, f"{seed}/{turn}")
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
             watch.look()
-        for group, questions in plan_of.groups.items():
-            if turn in measured and found[turn, group] is None:
+        for group, questions in plan_of.groups.items() if turn in measured else ():
+            if phases_by_group[turn, group] is None:
                 rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[1])
-                found[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
-                kept, arm_name, of_seed = place(turn)
-                kept.put(replace(phase, arm=arm_name, seed=of_seed))
-    _keep(run, store, name, seed, watch.trajectories())
-    return [_present(phase) for phase in found.values()]
+                phases_by_group[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
+                finished.put(phase)
+            worded_answers.words(run, harness, answers.answers_key(group, turn), questions, arm)
+    _keep(run, finished.learned, name, seed, watch.trajectories())
+    return _worded(run, phases_by_group, answers)
+
+
+def _worded(
+    run: Run, phases_by_group: Mapping[tuple[int, str], Phase | None], answers: _FinishedTurns
+) -> list[Phase]:
+    """Return the phases, each row with the marks of its answer where answers were asked for."""
+    phases = [_present(phase) for phase in phases_by_group.values()]
+    if not run.options.answered:
+        return phases
+    return [
+        replace(phase, rows=worded_answers.with_marks(phase.rows, worded_answers.marks_of(_present(stored))))
+        for phase in phases
+        for stored in [worded_answers.stored_phase(answers.answers_key(phase.group, phase.turn))]
+    ]
 
 
 def _teach(
@@ -123,8 +186,8 @@ def _attack(
 def _flood(
     run: Run, harness: Harness, judged: Sequence[Question], arm: QueryArm, label: str, way: Variation
 ) -> None:
-    """Each judged question is asked once, and all new names say the opposite of the truth of its answer."""
-    step, hostile = run.begin(label, len(judged)), HostileJudge(run.judge)
+    """Each judged question is asked once, and all new names attack its answer; keys then evolve if poisoned."""
+    step, hostile = run.begin(label, len(judged)), attacker(way.attack, run.judge)
     named = [
         Principal(f"sybil-{n}", LOCAL.tenant, judges_as=f"sybil-{n}", trusted=way.trusted)
         for n in range(way.sybils)
@@ -132,6 +195,8 @@ def _flood(
     for question in judged:
         harness.flood(question, replace(arm, memory="off"), hostile, named)
         step()
+    if way.attack == "expansions":
+        harness.services.evolve.evolve(harness.scope)
 
 
 def _keep(run: Run, store: Phases, name: str, seed: int, trajectories: Trajectories | None) -> None:

@@ -3,9 +3,10 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
+from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import Question
@@ -16,6 +17,10 @@ FIXED_GAIN = 0.1
 LAST_GAIN = 0.999
 """Believes only the last verdict, but for a rest that keeps the filter's noise above 0."""
 FIXED_GAINS = (0.05, FIXED_GAIN, 0.3)
+Attack = Literal["opposite", "clicks", "expansions"]
+"""Verdicts of attackers: the opposite of the truth, clicks on wrong results, or poisoned expansions."""
+EXAMINED = 0.5
+"""Probability of a look that a click on a wrong result claims for the right ones."""
 NO_HUB_LIMIT = 1_000_000
 FLIPPED = (0.0, 0.2)
 
@@ -35,7 +40,8 @@ class Variation:
         ungated_keys: a verdict's expansions are credited whether or not they were validated.
         attacked: after the last turn comes a hostile judge, who says the opposite of all (``HostileJudge``).
         uncapped: no cap holds a judge back.
-        sybils: after the last turn, so many judges of new names say of each judged question the opposite.
+        sybils: after the last turn, so many judges of new names attack each judged question.
+        attack: what these judges say.
         trusted: these names count in full, as if each were vouched for.
     """
 
@@ -50,6 +56,7 @@ class Variation:
     attacked: bool = False
     uncapped: bool = False
     sybils: int = 0
+    attack: Attack = "opposite"
     trusted: bool = False
 
     def parameters(self) -> dict[str, Any]:
@@ -106,7 +113,17 @@ SYBIL = (
     Variation("all trusted", attacked=True, sybils=SYBILS, trusted=True),
     Variation("without caps", attacked=True, sybils=SYBILS, trusted=True, uncapped=True),
 )
-COMPARED = {"ablation": ABLATION, "noise": NOISE, "hostile": HOSTILE, "sybil": SYBIL, "time": TIME}
+SPAM = tuple(replace(way, attack="clicks") for way in SYBIL)
+POISON = tuple(replace(way, attack="expansions") for way in SYBIL)
+COMPARED = {
+    "ablation": ABLATION,
+    "noise": NOISE,
+    "hostile": HOSTILE,
+    "sybil": SYBIL,
+    "spam": SPAM,
+    "poison": POISON,
+    "time": TIME,
+}
 """Protocol -> the ways to learn that it compares."""
 
 
@@ -162,3 +179,51 @@ class HostileJudge:
         """The verdict, or None where the other judge has none."""
         verdict = self._opposite.verdict(scope, query_id, question, sentences)
         return None if verdict is None else replace(verdict, judge="hostile")
+
+
+class ClickSpamJudge:
+    """Clicks on each wrong result, and on no right one; the clicks are a verdict as ``docs/feedback.md`` has it."""
+
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
+    ) -> Verdict | None:
+        """Return the verdict, or None where no wrong result was shown."""
+        clicks = [NamedSentence(s.sentence_id) for s in sentences if s.selected and not _is_right(question, s)]
+        if not clicks:
+            return None
+        skipped = [
+            NamedSentence(s.sentence_id, examined=EXAMINED)
+            for s in sentences
+            if s.selected and _is_right(question, s)
+        ]
+        return Verdict(query_id=query_id, scope=scope, supporting=clicks, rejected=skipped, partial=True)
+
+
+class PoisoningJudge:
+    """Says that each wrong passage helped, and that the question itself, as an expansion, led to it."""
+
+    def verdict(
+        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
+    ) -> Verdict | None:
+        """Return the verdict, or None where no wrong passage was shown."""
+        wrong = sorted({s.passage_id for s in sentences if not _is_right(question, s)})
+        if not wrong:
+            return None
+        return Verdict(
+            query_id=query_id,
+            scope=scope,
+            supporting_passages=wrong,
+            expansions=[Expansion("facet", question.text)],
+            retrieval_success=True,
+        )
+
+
+def _is_right(question: Question, sentence: ShownSentence) -> bool:
+    return sentence.passage_id in question.relevant
+
+
+def attacker(attack: Attack, honest: Judge) -> Judge:
+    """Return who makes the verdicts of an attack, given the honest judge."""
+    if attack == "clicks":
+        return ClickSpamJudge()
+    return PoisoningJudge() if attack == "expansions" else HostileJudge(honest)

@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from engram.context.errors import InvalidRequestError
 from engram_evaluation import baselines
@@ -153,7 +153,7 @@ def cold(run: Run) -> list[Phase]:
         "bm25": lambda q: baselines.observe(bm25, q),
         "rrf": lambda q: baselines.observe(baselines.Fused(dense, bm25), q),
         "paper": lambda q: run.harness.ask(q, QueryArm("paper", "off", run.options.stop("paper")))[1],
-        "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.stop_rule))[1],
+        "default": lambda q: run.harness.ask(q, QueryArm("default", "off", run.options.stop("default")))[1],
     }
     phases = []
     for name, ask in systems.items():
@@ -177,8 +177,15 @@ def measure(
     return observations
 
 
+class Announcing(Protocol):
+    """Announces stretches of work, as a run does."""
+
+    @property
+    def begin(self) -> Begin: ...
+
+
 def in_parts(
-    run: Run,
+    run: Announcing,
     label: str,
     phase_key: tuple[Phases, str, int, int | None],
     questions: Sequence[Question],

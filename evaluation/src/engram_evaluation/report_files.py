@@ -89,8 +89,9 @@ def _read(path: Path) -> Gathered:
 
 
 def _encoder(engine: Mapping[str, Any]) -> str:
-    rounded = engine.get("embedding_precision", "float32") != "float32"
-    return f"{_last(engine['embedding_model'])}{' in eight bits' if rounded else ''}"
+    precision = engine.get("embedding_precision", "float32")
+    note = {"float32": "", "auto": " in the precision that suits the processor"}.get(precision, " in eight bits")
+    return f"{_last(engine['embedding_model'])}{note}"
 
 
 def _line(row: Mapping[str, Any]) -> TableLine:

@@ -84,7 +84,12 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
-            return [*main, _robustness(runs)] if protocol == "noise" else main
+            worded = [
+                _figures(heading, runs, write)
+                for heading, write in list(ANSWERS.items())[:2]
+                if any("em" in line.values for run in runs for line in run.lines)
+            ]
+            return [*main, *worded, *([_robustness(runs)] if protocol == "noise" else [])]
 
 
 def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[TableLine], str]) -> Grid:

@@ -34,6 +34,7 @@ HEADINGS = {
     "read_all": "all read",
     "rounds": "rounds",
     "answered": "answered",
+    "unusable": "unusable",
     "wrong": "wrong first",
     "mended": "mended",
     "stuck": "stuck",
@@ -56,7 +57,13 @@ Each question is answered by a language model from the sentences of the first pa
 answer is an accepted one, the words it shares with one, it holds one whole (SQuAD's normalisation, the best of
 all accepted answers). strict, lenient: the share that a language model finds right, by meaning alone and with
 some allowance. tokens in, out: of one answer; judge in, out: of marking it, both as the endpoint counts them.
+unusable: share of the questions of which the answer or its mark could not be used; such an answer counts as wrong.
 R@5: where passages are labelled. ms: median wall-clock time of the search and the answer."""
+WORDED = """\
+Answers: a language model answers from the sentences of the first passages. EM, F1, contains: the answer is an
+accepted one, the words it shares with one, it holds one whole. strict, lenient: the share that a language model
+finds right. unusable: share of the questions of which the answer or its mark could not be used. Questions without
+an accepted answer are left out."""
 REASONED = """\
 R@5, all@5: of the passages in the session's own order. read: passages that it read; all read: share of the
 questions of which all relevant passages are among these. pool: sentences in the evidence pool; gold in pool: share
@@ -80,7 +87,7 @@ learning. other questions: those that share no relevant passage with a rated one
 FITTED = "weights fitted to the same questions"
 """What is said of figures that the ranking weights have seen the questions of."""
 COLUMNS = {
-    "answers": (*MARKS, "recall@5", *TOKENS, "ms"),
+    "answers": (*MARKS, "unusable", "recall@5", *TOKENS, "ms"),
     "clicks": ("recall@5", "recall@10", "ndcg@10", "mrr", *FIRST, "hops", "ms"),
     "thumbs": ("recall@5", "recall@10", "ndcg@10", "mrr"),
     "session": ("recall@5", "all@5", "read", "read_all", "pool", "pool_recall", "pool_precision", "rounds"),
@@ -89,6 +96,8 @@ COLUMNS = {
 
 FURTHER = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
 """What a second table shows, of protocols that measure more than one has room for."""
+OF_ANSWERS = (*MARKS, "unusable")
+"""What a second table shows where the answers in words of a protocol with turns are marked."""
 
 
 def columns(protocol: str) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ Protocol = Literal[
     "noise",
     "hostile",
     "sybil",
+    "spam",
+    "poison",
     "time",
     "stream",
     "clicks",
@@ -36,15 +38,17 @@ Protocol = Literal[
     "facts",
     "session",
     "agent",
+    "streamed",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+ParaphraseSource = Literal["data", "model"]
 Way = Literal["supported", "published", "ungated"]
 WAYS: tuple[Way, ...] = get_args(Way)
-PlannerName = Literal["pool", "socratic", "tree", "agent"]
+PlannerName = Literal["pool", "socratic", "tree", "agent", "rfm-rag"]
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
-StopName = Literal["planner", "rounds", "sufficiency", "covered", "published"]
+StopName = Literal["planner", "rounds", "sufficiency", "covered"]
 STOPS: tuple[StopName, ...] = get_args(StopName)
 STOPPED: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -57,7 +61,7 @@ ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 EXPANDING = {"methods", "live", "answered"}
 """Options of ``expand``."""
 ANSWERING = {"top_k"}
-"""Options of ``answers``, and of ``expand`` where it has answers made."""
+"""Options of ``answers``, and of protocols that may have answers made."""
 REASONING = {
     "planners",
     "rounds",
@@ -71,10 +75,12 @@ REASONING = {
     "depth",
 }
 """Options of ``session``."""
-SERVERLESS = ("extraction", "facts", "agent")
+SERVERLESS = ("extraction", "facts", "agent", "streamed")
 """Protocols in which no question is retrieved for, so that no profile means anything."""
 TURNLESS = {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "sweep", "session", *SERVERLESS}
 """Protocols without turns of verdicts."""
+TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in {*TURNLESS, "stream"})
+"""Protocols that measure groups of questions before and after turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
     "expand": LEARNING - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
@@ -87,9 +93,19 @@ FOREIGN: Mapping[str, set[str]] = {
     "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
     "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
     "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
+    "streamed": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "stop_rule", "prior"},
+    **dict.fromkeys(TURNS, ADAPTING | REASONING - {"oracle_errors"}),
 }
 """Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
 particular protocols."""
+REWORDED: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
+"""Protocols that ask questions again in other words."""
+SHARED: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
+"""Options of ``expand`` that mean something to another protocol."""
+ANSWERED: tuple[Protocol, ...] = ("expand", *TURNS)
+"""Protocols that may have answers in words made of what they find."""
+BOTH_PROFILES = frozenset({"cold", "sweep"})
+"""Protocols that measure both profiles."""
 ROUNDS = 3
 LLM_CALLS = 100
 ROLLOUTS, TREE_DEPTH = SearchLimits().rollouts, SearchLimits().depth
@@ -147,9 +163,10 @@ class Options:
         retrievers: what answers the questions.
         ways: how expansions are credited; the first at every fraction, the others at the middle one.
         key_building: what base keys are made of.
-        methods: to widen questions, each an arm of its own; none: all that the data set has. ``expand`` only.
+        methods: to widen questions, each an arm of its own; none: all that the data set has. Of ``streamed``: ways
+            to answer from a stream; none: all.
         live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
-        answered: whether each arm's passages are made an answer in words of, which is marked. ``expand`` only.
+        answered: whether answers in words are made of what is found, and marked; ``ANSWERED`` only.
         top_k: passages whose sentences an answer in words is made of; ``answers``, ``session``, ``answered`` only.
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
@@ -158,6 +175,7 @@ class Options:
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
         without: parts of sessions that are left out, one at a time.
+        paraphrases: where paraphrases come from: the data set, or the configured model; ``REWORDED`` only.
         paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
         stops: what may end sessions of planner ``pool``, side by side; "rounds": nothing.
         at_least: only questions with so many relevant passages.
@@ -189,6 +207,7 @@ class Options:
     depth: int = TREE_DEPTH
     oracle_errors: float | None = None
     without: tuple[Part, ...] = ()
+    paraphrases: ParaphraseSource = "data"
     paraphrased: bool = False
     stops: tuple[StopName, ...] = STOPPED
     at_least: int = 1
@@ -201,6 +220,7 @@ class Options:
             "judge": ("oracle", "llm"),
             "stop_rule": get_args(HopStopRule),
             "key_building": get_args(KeyBuilding),
+            "paraphrases": get_args(ParaphraseSource),
         }
         for name, allowed in choices.items():
             value = getattr(self, name)
@@ -222,23 +242,40 @@ class Options:
         if any(not 1 <= turn <= self.turns for turn in self.at) or len(set(self.at)) != len(self.at):
             raise InvalidRequestError("--at must be different turns, from 1 to --turns.")
         self._check_lists()
+        self._check_paraphrases()
         self._check_reasoning()
         self._check_foreign()
 
     def _check_foreign(self) -> None:
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
-        foreign = foreign if self.protocol == "expand" else foreign | EXPANDING
+        if self.protocol != "expand":
+            foreign = foreign | EXPANDING - SHARED.get(self.protocol, set())
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
-        if self.protocol == "expand" and not self.answered:
+        if self.protocol in ANSWERED and not self.answered:
             for name, default in (("top_k", TOP_K), ("oracle_errors", None)):
                 if getattr(self, name) != default:
-                    raise InvalidRequestError(f"{_option(name)} means nothing to expand without --answered.")
+                    raise InvalidRequestError(
+                        f"{_option(name)} means nothing to {self.protocol} without --answered."
+                    )
+
+    def _check_paraphrases(self) -> None:
+        if self.paraphrases == "data":
+            return
+        if self.protocol not in REWORDED or (self.protocol == "session" and not self.paraphrased):
+            raise InvalidRequestError(
+                "--paraphrases model goes with protocols that ask paraphrases: "
+                f"{', '.join(REWORDED[1:])}, and session --paraphrased."
+            )
+        if self.oracle_errors is not None:
+            raise InvalidRequestError("--paraphrases model needs a model: --oracle-errors rewords nothing.")
 
     def _check_reasoning(self) -> None:
         if self.stop_rule == "learned" and self.profile == "paper":
             raise InvalidRequestError("--stop-rule learned means nothing to --profile paper: no features rank.")
+        if self.stop_rule == "published" and self.profile == "default" and self.protocol not in BOTH_PROFILES:
+            raise InvalidRequestError("--stop-rule published goes with --profile paper, which reproduces papers.")
         if min(self.rounds, self.llm_calls, self.at_least, self.rollouts, self.depth) < 1:
             raise InvalidRequestError(
                 "--rounds, --llm-calls, --at-least, --rollouts and --depth must be at least 1."
@@ -278,7 +315,7 @@ class Options:
         """Whether any passage is ranked by the ranking weights: profile ``paper`` and flat searches have none."""
         if self.protocol in {"adapt", "expand"} and "graph" not in self.retrievers:
             return False
-        return self.protocol in {"cold", "sweep"} or self.profile == "default"
+        return self.protocol in BOTH_PROFILES or self.profile == "default"
 
     @property
     def frozen(self) -> list[Scope]:
@@ -286,8 +323,9 @@ class Options:
         return sorted(self.freeze)
 
     def stop(self, profile: ProfileName) -> HopStopRule | None:
-        """Return the stop rule of a profile; None is its own, as paper has no features for "learned"."""
-        return None if self.stop_rule == "learned" and profile == "paper" else self.stop_rule
+        """Return the stop rule of a profile; None is its own, where the profile does not have the rule."""
+        foreign = {"paper": "learned", "default": "published"}
+        return None if self.stop_rule == foreign[profile] else self.stop_rule
 
     def ways_at(self, fraction: float) -> tuple[Way, ...]:
         """The ways to credit expansions that are measured at a fraction."""
@@ -305,7 +343,7 @@ class Options:
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]
-        if self.protocol not in {"cold", "answers", "sweep", "extraction"}:
+        if self.protocol not in {"cold", "answers", "sweep", "extraction", "streamed"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
         words += self._adapting() + self._reasoning()
         if self.limit is not None:
@@ -349,6 +387,7 @@ class Options:
             if getattr(self, name) != default:
                 words += [_option(name), f"{getattr(self, name):g}"]
         words += [word for part in self.without for word in ("--without", part)]
+        words += ["--paraphrases", self.paraphrases] if self.paraphrases != "data" else []
         return [*words, "--paraphrased"] if self.paraphrased else words
 
     def slug(self, dataset: str) -> str:

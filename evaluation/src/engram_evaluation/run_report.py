@@ -15,10 +15,13 @@ from engram_evaluation import adapt_table, expand_table, ratings_table, robustne
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
 from engram_evaluation.memory_trajectories import Trajectories
+from engram_evaluation.model_paraphrases import Rewording
 from engram_evaluation.report_table import (
     FITTED,
     FURTHER,
     HEADINGS,
+    OF_ANSWERS,
+    WORDED,
     TableLine,
     cell,
     cells,
@@ -65,6 +68,7 @@ class RunReport:
         trajectories: are drawn, and not kept in the JSON.
         indexing: what it began with.
         fitted: whether the ranking weights that it started from were fitted to its data set.
+        rewording: what became of paraphrases by a model; None where the data set's own were asked.
     """
 
     dataset: Dataset
@@ -75,6 +79,7 @@ class RunReport:
     trajectories: Trajectories | None = None
     indexing: Indexing | None = None
     fitted: bool = False
+    rewording: Rewording | None = None
 
     def lines(self) -> list[TableLine]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
@@ -85,7 +90,8 @@ class RunReport:
         lines = []
         for (arm, group, turn), phases in same.items():
             summaries = [summary(phase.rows) for phase in phases]
-            values = {name: float(np.mean([one[name] for one in summaries])) for name in summaries[0]}
+            names = [name for name in summaries[0] if all(name in one for one in summaries)]
+            values = {name: float(np.mean([one[name] for one in summaries])) for name in names}
             lines.append(TableLine(arm, group, turn, round(np.mean([len(phase.rows) for phase in phases])), values))
         return sorted(lines, key=lambda line: order[line.group])
 
@@ -131,11 +137,12 @@ class RunReport:
         """For the terminal, after ``table``.
 
         Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
-        expanded, of ``human`` the other metrics, of ``session`` answers and costs.
+        expanded, of ``human`` the other metrics, of ``session`` answers and costs, of turns the answers in words.
         """
         match self.options.protocol:
             case "noise":
-                return [_terminal_table(self._robustness_title(), robustness.headings(), self._robustness())]
+                shares = _terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
+                return [shares, *([_terminal_table(None, *self._further())] if self.options.answered else [])]
             case "adapt":
                 rows = adapt_table.price_rows(self.lines())
                 return [_terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED], rows)]
@@ -145,12 +152,12 @@ class RunReport:
                     _terminal_table(None, grid.headings, grid.rows) for grid in expand_table.answers(self.lines())
                 ]
                 return [*tables, _terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
-            case "session":
-                headings, rows = self._further()
-                return [_terminal_table(None, headings, rows, no_wrap=True)]
             case "human":
                 _, *others = ratings_table.METRICS
                 return [_terminal_table(None, *self._opinions(name)) for name in others]
+            case _ if self._further_columns():
+                headings, rows = self._further()
+                return [_terminal_table(None, headings, rows, no_wrap=True)]
             case _:
                 return []
 
@@ -171,6 +178,7 @@ class RunReport:
             "fitted_to_same_questions": self.fitted,
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(self.seconds, 1),
+            "rewording": None if self.rewording is None else asdict(self.rewording),
             "indexing": None if self.indexing is None else asdict(self.indexing),
             "summary": [
                 {"arm": line.arm, "group": line.group, "turn": line.turn, "n": line.questions} | line.values
@@ -231,8 +239,10 @@ class RunReport:
             grids = [grid.markdown() for grid in expand_table.answers(lines)]
             return [expand_table.LEGEND, *sections, *grids, f"## {expand_table.COST_TITLE}", costs]
         if self.options.protocol != "adapt":
-            further = [markdown_table(*self._further())] if self.options.protocol in FURTHER else []
-            return [markdown_table(self._measured(), self._rows()), *further, legend(self.options.protocol)]
+            further = [markdown_table(*self._further())] if self._further_columns() else []
+            explained = [WORDED] if self.options.answered else []
+            main = markdown_table(self._measured(), self._rows())
+            return [main, *further, legend(self.options.protocol), *explained]
         lines = self.lines()
         tables = [
             markdown_table(adapt_table.headings(metric), adapt_table.rows(lines, metric))
@@ -268,9 +278,13 @@ class RunReport:
 
     def _further(self) -> tuple[list[str], list[list[str]]]:
         """Headings and rows of the second table."""
-        further = FURTHER[self.options.protocol]
+        further = self._further_columns()
         rows = [[self._label(line), *(cell(line.values, name) for name in further)] for line in self.lines()]
         return ["", *(HEADINGS[name] for name in further)], rows
+
+    def _further_columns(self) -> Sequence[str]:
+        """Metrics of the second table; none where there is no such table."""
+        return FURTHER.get(self.options.protocol, OF_ANSWERS if self.options.answered else ())
 
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
@@ -303,6 +317,8 @@ class RunReport:
             and self.options.judge == "oracle"
         ):
             remarks.append(self._by_passages())
+        if self.rewording is not None:
+            remarks.append(self.rewording.remark())
         if self.indexing is not None:
             remarks.append(self.indexing.remark())
         model = self.engine.get("embedding_model", DEFAULT_MODEL)

@@ -16,6 +16,7 @@ from engram.core.planning.session import Budget, StopRule
 from engram.providers.llm import Usage
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import as_asked
+from engram.services.sessions.rfm_rag_planner import RFM_RAG
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
@@ -95,6 +96,9 @@ def arms(
                 for part in without
                 if part in OF_ROUNDS
             ]
+        elif planner == RFM_RAG:
+            found += [SessionArm(f"{planner}, {RULES}", planner, False)]
+            found += [SessionArm(planner, planner, True)] if llm else []
         elif not llm:
             raise LlmNotConfiguredError(f"Planner {planner!r} needs ENGRAM_LLM_BASE_URL or --oracle-errors.")
         else:
@@ -113,7 +117,7 @@ def _left_out(planner: PlannerName, part: Part) -> dict[str, Any]:
 
 
 def _stopped(name: str, stop: StopName, rounds: int) -> str:
-    suffixes = {"planner": "", "rounds": f", always {rounds} rounds", "published": ", published stop"}
+    suffixes = {"planner": "", "rounds": f", always {rounds} rounds"}
     return name + suffixes.get(stop, f", until {stop}")
 
 
@@ -242,7 +246,7 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
         planner=arm.planner,
         asked=SessionRequest(
             top_k=options.top_k,
-            arm={"memory": "off", "profile": options.profile},
+            arm=None if arm.planner == RFM_RAG else {"memory": "off", "profile": options.profile},
             stop=arm.stop,
             answer=arm.llm,
             options=_planner_options(arm, options),

@@ -1,7 +1,7 @@
 """Fitting the published stop (RFM-RAG's R-Feedback) to data sets with known relevant passages."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,11 +14,13 @@ from engram.core.planning.session import Budget
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.services.retrieval.query import Query
+from engram.services.sessions.rfm_rag_planner import RFM_RAG
 from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
+from engram_evaluation.sufficiency_measure import auc
 from engram_evaluation.weight_fit import Steps
 
 RIDGE = 0.003
@@ -30,8 +32,9 @@ NEVER = 1.0
 BUDGET = Budget(rounds=3, llm_calls=0, tokens=0, seconds=600.0, passages=200)
 
 
-Unit = Literal["sessions", "queries"]
-"""Whose evidence pools are examples: those after each round of sessions, or after each hop of queries."""
+Unit = Literal["sessions", "queries", "rfm-rag"]
+"""Whose pools are examples: after each round of planner "pool" or "rfm-rag", or after each hop of queries."""
+PLANNERS: Mapping[Unit, str] = {"sessions": "pool", "rfm-rag": RFM_RAG}
 
 
 def fit_stop(
@@ -55,11 +58,15 @@ def fit_stop(
     Raises:
         InvalidRequestError: every pool suffices, or none does.
     """
-    collect = pools if unit == "sessions" else hops
     samples = []
     for harness, dataset in corpora:
         questions = list(dataset.questions)[:limit]
-        samples.append(collect(harness, questions, steps(f"{dataset.name}: {unit}", len(questions))))
+        step = steps(f"{dataset.name}: {unit}", len(questions))
+        samples.append(
+            hops(harness, questions, step)
+            if unit == "queries"
+            else pools(harness, questions, step, planner=PLANNERS[unit])
+        )
     size = len(feedback_stop.FEATURES)  # those of a round begin with the classifier's
     of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]
     try:
@@ -72,10 +79,10 @@ def fit_stop(
 
 
 def pools(
-    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+    harness: Harness, questions: Sequence[Question], step: Callable[[], None], planner: str = "pool"
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The features of each question's pool after each round, (n, 5), and whether it suffices, (n,)."""
-    per_session = by_session(harness, questions, step)
+    per_session = by_session(harness, questions, step, planner)
     none = np.zeros((0, len(round_sufficiency.FEATURES))), np.zeros(0, dtype=bool)
     return (
         np.concatenate([none[0], *(rows for rows, _ in per_session)]),
@@ -84,12 +91,12 @@ def pools(
 
 
 def by_session(
-    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+    harness: Harness, questions: Sequence[Question], step: Callable[[], None], planner: str = "pool"
 ) -> list[tuple[Floats, NDArray[np.bool_]]]:
     """Return pools as ``pools`` does, grouped by session."""
     samples = []
     for question in questions:
-        view = _gone_about(harness, question)
+        view = _gone_about(harness, question, planner)
         rows: list[Floats] = []
         suffices: list[bool] = []
         for one in view.rounds:
@@ -125,11 +132,65 @@ def hops(
     return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
 
 
-def _gone_about(harness: Harness, question: Question) -> SessionView:
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Power of one figure of R-Feedback to tell pools that suffice from others.
+
+    Attributes:
+        name: of the figure.
+        auc: probability that it is higher of a pool that suffices than of one that does not; None without both.
+        changed: share of later rounds after which it is another than before; None without later rounds.
+        rose: share of the sessions whose pool came to suffice in a later round in which it rose by that round; None
+            without such sessions.
+    """
+
+    name: str
+    auc: float | None
+    changed: float | None
+    rose: float | None
+
+
+def telling(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[Telling]:
+    """Measure R-Feedback's features and probability on the rounds of sessions, as ``by_session`` gives them.
+
+    A figure that does not change while the pool comes to suffice cannot say when to stop.
+    """
+    size = len(feedback_stop.FEATURES)
+    figures: Mapping[str, Callable[[Floats], Floats]] = {
+        "entities (f1)": lambda rows: rows[:, 1],
+        "relevance (f2)": lambda rows: rows[:, 2],
+        "R-Feedback": lambda rows: network.probability(rows[:, :size]),
+    }
+    tellings = []
+    for name, figure in figures.items():
+        values = [(figure(rows), suffices) for rows, suffices in sessions if len(rows)]
+        steps = [(value, suffices, at) for value, suffices in values for at in range(1, len(value))]
+        came = [value[at] > value[at - 1] for value, suffices, at in steps if suffices[at] and not suffices[at - 1]]
+        tellings.append(
+            Telling(
+                name,
+                auc(
+                    [float(one) for value, suffices in values for one in value[suffices]],
+                    [float(one) for value, suffices in values for one in value[~suffices]],
+                ),
+                float(np.mean([value[at] != value[at - 1] for value, _, at in steps])) if steps else None,
+                float(np.mean(came)) if came else None,
+            )
+        )
+    return tellings
+
+
+def _gone_about(harness: Harness, question: Question, planner: str) -> SessionView:
     """The question in as many rounds as the budget has; waited for as long as it takes."""
-    request = SessionRequest(arm={"memory": "off", "profile": "default"}, stop="published", threshold=NEVER)
+    request = SessionRequest(
+        arm=None if planner == RFM_RAG else {"memory": "off", "profile": "default"},
+        stop="sufficiency",
+        threshold=NEVER,
+    )
     service, scope = harness.services.sessions, harness.scope
-    session = service.start(scope, NewSession(question=question.text, planner="pool", asked=request, budget=BUDGET))
+    session = service.start(
+        scope, NewSession(question=question.text, planner=planner, asked=request, budget=BUDGET)
+    )
     view = service.wait(scope, session)
     while view.stored.status == "running":
         view = service.wait(scope, session)

@@ -14,7 +14,7 @@ from engram.core.filter.influence import (
     similarity_after,
     with_memories,
 )
-from engram.core.filter.kalman import update_memories
+from engram.core.filter.kalman import units, update_memories
 from engram.core.ranking.complementarity import LINKS, CandidatePool
 from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, HopReach, passage_features, with_second_look
 from engram.core.ranking.propagation import Candidates, sentence_scores
@@ -31,7 +31,8 @@ def test_the_similarity_after_a_verdict_is_that_of_the_updated_memory(
 ) -> None:
     draw = np.random.default_rng(seed)
     memory, question = unit(draw.normal(size=(1, 8))), unit(draw.normal(size=8))
-    update = update_memories(memory, np.array([perplexity]), question, np.array([target]), np.array([0.5]), 0.001)
+    along = units(question[None])
+    update = update_memories(memory, np.array([perplexity]), along, np.array([target]), np.array([0.5]), 0.001)
     before = target - float(update.residuals[0])
     assert before == pytest.approx(float(memory[0] @ question))
     after = similarity_after(before, float(update.gains[0]), float(update.residuals[0]))

@@ -3,14 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 
 from engram.core.filter import state_replay
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import RECALL, TASK, Audit
 from tests.support.logs import BASES, EVENT, Verdict, bits, learned, logs, memory_steps, support_steps, unit, words
 
-some = settings(deadline=None)
+some = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(autouse=True, params=[4_000, 3, 1])
+def batch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps that are moved together: a state's way may go on in the next batch."""
+    monkeypatch.setattr(state_replay, "BATCH", request.param)
 
 
 class TestWithAllEvents:

@@ -1,7 +1,6 @@
-"""The step of learning: worked examples, and what holds of every state and every event."""
+"""Steps of learning: worked examples, and properties of every state and event, against the row-wise engine."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,24 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engram.core.filter.caps import GainBudget, Said
+from engram.core.filter.caps import GainBudget
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import (
     RECALL,
     TASK,
     TIME,
     Audit,
-    AuditRows,
     SentenceMemory,
     SentenceObservation,
     Support,
     Vector,
-    move_memories,
-    move_supports,
     question_hash,
 )
-from engram.core.filter.steps import EventStatement, MovedStates, step, steps
+from engram.core.filter.steps import EventStatement, MovedStates, apply_statements
 from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, learned, logs, unit
+from tests.support.row_engine import RowEngine, applied
 
 some = settings(deadline=None)
 
@@ -43,16 +40,19 @@ def told(
 ) -> MovedStates:
     """What ``EVENT`` moves where no support is known."""
     saying = EventStatement(EVENT, targets, directions, **({"noise": NOISE} | more))
-    return step(saying, MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([]))
+    return apply_statements([saying], MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([]))
 
 
-def observation(sentence: int, draw: np.random.Generator) -> SentenceObservation:
-    return SentenceObservation(EVENT, sentence, int(draw.integers(0, 2)), float(draw.uniform(0.1, 2)))
-
-
-def pairs(moved: tuple[Sequence[SentenceMemory | Support], AuditRows]) -> list[Any]:
-    """Each state with its audit row, to the bit."""
-    return [bits(pair) for pair in zip(moved[0], moved[1], strict=True)]
+def assert_same(batch: MovedStates, engine: RowEngine) -> None:
+    """The batch moved all states that the row-wise engine moved from nothing, to the same bits."""
+    assert {(m.sentence_id, m.channel): bits(m) for m in batch.memories} == {
+        key: bits(memory) for key, memory in engine.touched().items()
+    }
+    assert {(s.question_id, s.sentence_id): bits(s) for s in batch.supports} == {
+        key: bits(support) for key, support in engine.supports.items()
+    }
+    assert sorted(map(bits, batch.audit)) == sorted(map(bits, engine.audit))
+    assert batch.contested == engine.contested
 
 
 class TestWorkedExamples:
@@ -95,18 +95,6 @@ class TestWorkedExamples:
         ]
         timeless = told({1: 1, 2: 1}, {TASK: unit(1)}, memories)
         assert {row.channel for row in timeless.audit} == {TASK, RECALL}
-
-    @pytest.mark.parametrize("frozen", [TASK, TIME, RECALL])
-    def test_what_is_frozen_stays(self, frozen: str) -> None:
-        memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
-        both = {TASK: unit(1), TIME: unit(2)}
-        moved = told({1: 1}, both, memories, frozen=frozenset({frozen}))
-        assert {row.channel for row in moved.audit} == {TASK, TIME, RECALL} - {frozen}
-
-    def test_noise_may_go_by_the_perplexity_of_each_state(self) -> None:
-        memories = {(1, TASK): SentenceMemory(1, TASK, unit(1), 0.25)}
-        moved = told({1: 1}, {TASK: unit(2)}, memories, by_perplexity=1.0)
-        assert [(row.observation_noise, row.gain) for row in moved.audit] == [(0.25, 0.5), (1.0, 0.5)]
 
     def test_silence_says_as_much_as_was_looked_at(self) -> None:
         memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
@@ -233,83 +221,34 @@ class TestProperties:
             SupportRows.from_rows([*before.supports.values()]),
         )
         given = bits((memories, supports))
-        step(last.saying(), memories, supports)
+        apply_statements([last.saying()], memories, supports)
         assert bits((memories, supports)) == given
         assert bits((before.memories, before.supports)) == kept
 
 
 class TestTogether:
-    """States moved together come to the bits that each comes to alone."""
+    """A batch comes to the bits that the row-wise engine comes to, one event and one state at a time."""
 
-    @some
-    @given(logs(), st.integers(0, 2**32))
-    def test_memories(self, log: list[Verdict], seed: int) -> None:
-        draw = np.random.default_rng(seed)
-        memories = list(learned(log).memories.values())
-        observed = [observation(memory.sentence_id, draw) for memory in memories]
-        said: list[Said] = [(("b", int(draw.integers(0, 2))),) for _ in memories]
-        alone = [
-            move_memories([memory], [words], [seen], unit(9))
-            for memory, words, seen in zip(memories, said, observed, strict=True)
-        ]
-        assert pairs(move_memories(memories, said, observed, unit(9))) == [
-            pair for one in alone for pair in pairs(one)
-        ]
-
-    @some
-    @given(logs(), st.integers(0, 2**32))
-    def test_supports(self, log: list[Verdict], seed: int) -> None:
-        draw = np.random.default_rng(seed)
-        supports = list(learned(log).supports.values())
-        observed = [observation(support.sentence_id, draw) for support in supports]
-        alone = [move_supports([support], [seen]) for support, seen in zip(supports, observed, strict=True)]
-        assert pairs(move_supports(supports, observed)) == [pair for one in alone for pair in pairs(one)]
+    @settings(some, max_examples=2 * some.max_examples)
+    @given(logs(most=20))
+    def test_a_batch(self, log: list[Verdict]) -> None:
+        bases = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in BASES.items()])
+        assert_same(apply_statements([one.saying() for one in log], bases, SupportRows.from_rows([])), learned(log))
 
     @pytest.mark.parametrize("dimension", [1, 7, 384, 1_024])
     def test_vectors_of_any_length(self, dimension: int) -> None:
-        memories = [
-            SentenceMemory(s, TASK, unit(s, dimension), 1 / s, s, GainBudget(DAY, (("a", 0.5),))) for s in SENTENCES
+        bases = {(s, TASK): unit(s, dimension) for s in SENTENCES}
+        log = [
+            EventStatement(
+                replace(EVENT, id=number, judge=f"judge {number % 3}", process_noise=number / 100, share=0.9),
+                {sentence: (sentence + number) % 2 for sentence in SENTENCES},
+                {TASK: unit(50 + number, dimension)},
+                NOISE,
+            )
+            for number in range(1, 6)
         ]
-        observed = [SentenceObservation(EVENT, s, s % 2, 0.3 * s) for s in SENTENCES]
-        direction = unit(9, dimension)
-        together = move_memories(memories, [()] * len(memories), observed, direction)
-        alone = [
-            move_memories([memory], [()], [seen], direction)
-            for memory, seen in zip(memories, observed, strict=True)
-        ]
-        assert pairs(together) == [pair for one in alone for pair in pairs(one)]
-
-    @pytest.mark.parametrize("dimension", [1, 7, 384])
-    def test_memories_that_each_move_along_their_own_direction_by_their_own_event(self, dimension: int) -> None:
-        events = [replace(EVENT, id=s, judge=f"judge {s}", process_noise=s / 100) for s in SENTENCES]
-        memories = [SentenceMemory(s, TASK, unit(s, dimension)) for s in SENTENCES]
-        observed = [
-            SentenceObservation(event, s, s % 2, 0.3 * s) for event, s in zip(events, SENTENCES, strict=True)
-        ]
-        directions = np.stack([unit(50 + s, dimension) for s in SENTENCES])
-        together = move_memories(memories, [()] * len(memories), observed, directions)
-        alone = [
-            move_memories([memory], [()], [seen], direction)
-            for memory, seen, direction in zip(memories, observed, directions, strict=True)
-        ]
-        assert pairs(together) == [pair for one in alone for pair in pairs(one)]
-
-    @settings(some, max_examples=2 * some.max_examples)
-    @given(logs(most=20), st.sampled_from([(), (TASK,), (RECALL,)]))
-    def test_a_batch_comes_to_what_its_events_come_to_one_by_one(
-        self, log: list[Verdict], frozen: tuple[str, ...]
-    ) -> None:
-        one_by_one = learned(log, frozen)
-        bases = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in BASES.items()])
-        batch = steps([one.saying(frozen) for one in log], bases, SupportRows.from_rows([]))
-        assert {(m.sentence_id, m.channel): bits(m) for m in batch.memories} == {
-            key: bits(memory) for key, memory in one_by_one.touched().items()
-        }
-        assert {(s.question_id, s.sentence_id): bits(s) for s in batch.supports} == {
-            key: bits(support) for key, support in one_by_one.supports.items()
-        }
-        assert sorted(map(bits, batch.audit)) == sorted(map(bits, one_by_one.audit))
-        assert batch.contested == one_by_one.contested
+        memories = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in bases.items()])
+        assert_same(apply_statements(log, memories, SupportRows.from_rows([])), applied(log, bases))
 
     @some
     @given(logs(most=12), st.integers(0, 12))
@@ -318,7 +257,7 @@ class TestTogether:
         memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
         supports: dict[tuple[int, int], Support] = {}
         for part in (log[:first], log[first:]):
-            moved = steps(
+            moved = apply_statements(
                 [one.saying() for one in part],
                 MemoryRows.from_rows([*memories.values()]),
                 SupportRows.from_rows([*supports.values()]),
@@ -336,11 +275,7 @@ class TestTogether:
 
 
 class TestRefusals:
-    def test_lengths_that_differ(self) -> None:
-        with pytest.raises(ValueError, match="zip"):
-            move_supports([Support(7, 1), Support(7, 2)], [SentenceObservation(EVENT, 1, 1, 0.5)])
-
     @pytest.mark.parametrize("noise", [0.0, -1.0, math.nan])
     def test_noise_that_is_not_positive(self, noise: float) -> None:
         with pytest.raises(ValueError, match="noise"):
-            move_supports([Support(7, 1)], [SentenceObservation(EVENT, 1, 1, noise)])
+            told({1: 1}, {}, {(1, TASK): SentenceMemory(1, TASK, unit(1))}, noise=(noise, noise))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
@@ -26,6 +25,7 @@ from tests.support import state, undo
 from tests.support.encoder import Resized, Turned
 from tests.support.jobs import make_due
 from tests.support.model_server import Failure, ModelServer
+from tests.support.strict_client import TestClient
 from tests.support.twins import born
 
 QUESTION = "Which river is the longest of its country?"

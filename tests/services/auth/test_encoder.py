@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 import structlog
-from fastapi.testclient import TestClient
 
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EmbeddingSpaceMismatchError
@@ -26,6 +25,7 @@ from tests.support import state, undo
 from tests.support.databases import application_on, index_all
 from tests.support.encoder import Resized, Turned
 from tests.support.jobs import make_due, run_again
+from tests.support.strict_client import TestClient
 from tests.support.twins import born
 
 QUESTION = "Which river is the longest of its country?"

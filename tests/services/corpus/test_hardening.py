@@ -17,6 +17,7 @@ from engram.storage.database import Database, Writer
 from engram.storage.learning import sentence_memories
 from engram.storage.retrieval import passage_candidates
 from tests.support import state
+from tests.support.databases import application_on
 
 Ingest = Callable[..., Mapping[str, Any]]
 
@@ -53,11 +54,13 @@ class Dating:
 
 
 def test_a_kept_sentence_takes_its_new_time_expression(
-    application: Application, ingest: Ingest, collection: str, monkeypatch: pytest.MonkeyPatch
+    application: Application, addresses: Servers, ingest: Ingest, collection: str
 ) -> None:
     ingest({"id": "a", "text": "It opened in 1998. It stands near the river."})
-    monkeypatch.setattr(application.index, "_language", Dating(application.language, "1998"))
-    assert ingest({"id": "a", "text": "It stands near the river."})["status"] == "succeeded"
+    with application_on(addresses, application.settings, application) as dating:
+        dating.models.language = Dating(application.language, "1998")
+        state.staged(dating, collection, {"id": "a", "text": "It stands near the river."})
+        dating.runner.run_ready()
     with application.database.read() as reader:
         row = reader.row(
             """
@@ -125,7 +128,7 @@ def test_only_a_verdict_on_all_evidence_ends_the_hops(
 
 
 def test_a_filter_sees_past_the_limit_of_a_hub(
-    application: Application, ingest: Ingest, collection: str, monkeypatch: pytest.MonkeyPatch
+    application: Application, addresses: Servers, ingest: Ingest, collection: str
 ) -> None:
     ingest(
         *(
@@ -133,11 +136,10 @@ def test_a_filter_sees_past_the_limit_of_a_hub(
             for n in range(8)
         )
     )
-    narrow = replace(application.planner, limits=replace(application.limits, hub_limit=3))
-    monkeypatch.setattr(application.retrieve, "_planner", narrow)
-    answer = application.ask.query(
-        Query(text="What did Warsaw see?", scope=application.access.scope(collection), metadata={"n": 7})
-    )
+    narrow = application.settings.model_copy(update={"hub_limit": 3})
+    with application_on(addresses, narrow, application) as services:
+        scope = services.access.scope(collection)
+        answer = services.ask.query(Query(text="What did Warsaw see?", scope=scope, metadata={"n": 7}))
     assert [sentence.text for passage in answer.passages for sentence in passage.sentences] == [
         "Warsaw saw event number 7."
     ]
@@ -159,7 +161,13 @@ def hasty(application: Application, addresses: Servers) -> Iterator[LearnService
     """Learning on connections whose statements have little time."""
     database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=1.0)
     yield LearnService(
-        database, application.noise, application.priors, application.attribution, application.evolve, max_attempts=2
+        database,
+        application.noise,
+        application.models.learning_rule,
+        application.models.weight_teaching,
+        application.attribution,
+        application.evolve,
+        max_attempts=2,
     )
     database.close()
 

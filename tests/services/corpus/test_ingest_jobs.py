@@ -14,7 +14,7 @@ from engram.runtime.container import Application
 from engram.services.auth.encoder import Encoder
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
-from tests.support import state
+from tests.support import state, threads
 from tests.support.jobs import run_again, runner
 
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
@@ -200,7 +200,7 @@ class TestTwoWorkers:
         busy = indexer(application, Disturbed(application, wait), batch_size=100)
         job_id = state.staged(application, collection, *MANY)
         worked: list[int] = []
-        first = threading.Thread(target=lambda: worked.append(busy.run_ready()))
+        first = threads.make_thread(lambda: worked.append(busy.run_ready()))
         first.start()
         assert embedding.wait(30)
 

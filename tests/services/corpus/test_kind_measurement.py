@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fastapi.testclient import TestClient
-
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.profiles import ProfileName
@@ -13,6 +11,7 @@ from engram.runtime.container import Application
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from tests.support import state, undo
+from tests.support.strict_client import TestClient
 
 Ingest = Callable[..., Mapping[str, Any]]
 ARTICLES = [

@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.runtime.container import Application
 from tests.support.modelled import Modelled
 from tests.support.openai_server import Reply
+from tests.support.strict_client import TestClient
 
 LINES = [
     {"id": "curie", "text": "Marie Curie discovered polonium in 1898. She moved to Paris in her youth."},

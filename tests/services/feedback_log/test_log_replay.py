@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from engram.core.filter import state_replay as core
 from engram.core.filter.state_replay import ReplayStep
-from engram.core.filter.states import Audit
 from engram.runtime.container import Application
 from engram.services.feedback_log import log_replay
 from engram.storage.database import Reader
@@ -111,7 +110,8 @@ def applied(application: Application, collection: str, log: Iterable[Said], batc
 
 def untold(steps: Iterable[ReplayStep]) -> list[ReplayStep]:
     """Steps of which nothing is recorded but what the verdict said and by which noises."""
-    return [replace(step, recorded=Audit.of_observation(step.observation, step.recorded.channel)) for step in steps]
+    nothing = {"gain": 0.0, "residual": 0.0, "perplexity_before": 1.0, "perplexity_after": 1.0}
+    return [replace(step, recorded=replace(step.recorded, **nothing)) for step in steps]
 
 
 def told(replayed: Iterable[Any]) -> set[Any]:

@@ -4,7 +4,6 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -16,6 +15,7 @@ from engram.storage.feedback_log import feedback_events
 from engram.storage.learning import sentence_memories
 from tests.conftest import CURIE, Ingest
 from tests.support import lexical, state
+from tests.support.threads import ThreadPoolExecutor
 
 QUESTIONS = (
     "Who was born in Warsaw?",
@@ -144,7 +144,8 @@ class TestOverlappingEvents:
         other = LearnService(
             application.database,
             application.noise,
-            application.priors,
+            application.models.learning_rule,
+            application.models.weight_teaching,
             application.attribution,
             application.evolve,
             max_attempts=5,

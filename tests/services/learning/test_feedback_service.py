@@ -215,8 +215,10 @@ class TestWhatCannotBeApplied:
         assert state.event_statuses(application, curie) == dict(
             zip(events, ["applied", "parked", "applied"], strict=True)
         )
-        parked = application.feedback.page(application.access.scope(curie), status="parked", after=0, limit=9)
-        assert [(event.id, event.attempts, bool(event.error)) for event in parked] == [
+        parked = application.verdict_listing.page(
+            application.access.scope(curie), status="parked", after=0, limit=9
+        )
+        assert [(one.event.id, one.event.attempts, bool(one.event.error)) for one in parked] == [
             (events[1], application.settings.feedback_max_attempts, True)
         ]
         with application.database.read() as reader:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.context.errors import LlmError, UnfitModelError
 from engram.core.planning.session import Budget
@@ -17,6 +16,7 @@ from engram.services.sessions.session_state import SessionRequest
 from tests.conftest import Scoped
 from tests.support.modelled import Modelled
 from tests.support.openai_server import Handler, OpenAiServer, Reply, keyword_handler
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 ASKED = {control.question: control for control in CONTROL_QUESTIONS}

@@ -17,6 +17,7 @@ from engram.providers.ranking_prior import for_any_kind
 from engram.runtime.container import Application, Servers
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.storage.learning.learned_weights import LearnedWeights
@@ -370,7 +371,8 @@ class TestWhoLearns:
         service = LearnService(
             application.database,
             application.noise,
-            other,
+            application.models.learning_rule,
+            WeightTeaching(lambda kind: other.of_kind(kind).priors),
             application.attribution,
             application.evolve,
             max_attempts=5,

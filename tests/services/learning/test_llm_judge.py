@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.config.settings import Settings
 from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
@@ -16,7 +15,9 @@ from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.llm_judge import JudgeService
 from engram.storage.database import Database
 from tests.conftest import Scoped
+from tests.support import threads
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 OTHER = "Which sea does the Vistula flow into?"
@@ -209,7 +210,7 @@ def test_a_failing_episode_does_not_hold_up_the_others(
 
     with OpenAiServer(fussy) as server:
         service = judging(server.base_url)
-        thread = threading.Thread(target=service.run, args=(lambda: scoped(curie),), kwargs={"once": False})
+        thread = threads.make_thread(service.run, lambda: scoped(curie), once=False)
         thread.start()
         try:
             wait_for(lambda: {event["query_id"] for event in events(http, curie)} == {fine})

@@ -21,7 +21,7 @@ from engram.providers.embedded.data_files import bundled
 from engram.runtime.container import Application, Servers
 from engram.services.maintenance import backup_service
 from tests.conftest import CURIE
-from tests.support import forks, state
+from tests.support import forks, state, threads
 from tests.support.databases import application_on, migrated, new_database
 from tests.support.forks import ROOT
 from tests.support.processes import eventually
@@ -102,7 +102,7 @@ def test_what_is_put_back_is_what_was_there_at_one_moment(
         while not over.is_set():
             teach(taught)
 
-    learning = threading.Thread(target=learn)
+    learning = threads.make_thread(learn)
     learning.start()
     try:
         made = taught.maintenance.backup.backup(tmp_path / "one", lambda *said: told.append(said))

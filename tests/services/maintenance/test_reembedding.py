@@ -14,10 +14,12 @@ from engram.providers.embedder import Embedder
 from engram.runtime.container import Application, Servers
 from engram.services.auth.encoder import Encoder
 from engram.services.jobs.job_runner import Runner
+from engram.services.maintenance.reembedding import ReembedService
 from engram.services.retrieval.query import Query
+from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
-from tests.support import state, undo
+from tests.support import state, threads, undo
 from tests.support.databases import application_on, index_all
 from tests.support.encoder import Resized, Watched
 from tests.support.jobs import make_due, run_again
@@ -162,7 +164,7 @@ def test_queries_are_answered_by_the_old_vectors_until_the_new_ones_serve(both: 
         while not over.is_set():
             answers.append(asked(both, taught))
 
-    thread = threading.Thread(target=ask)
+    thread = threads.make_thread(ask)
     thread.start()
     try:
         assert reembedded(both, taught).status == "succeeded"
@@ -215,9 +217,12 @@ def _kind(application: Application) -> Any:
     return next(kind for kind in application.handlers if kind.name == "reembed")
 
 
-def _small(application: Application) -> Any:
-    application.reembed._batch_size = 4
-    return application.reembed
+def _small(application: Application) -> ReembedService:
+    """Change of encoder in batches of four texts."""
+    evolve = application.evolve
+    return ReembedService(
+        application.database, application.encoder, batch_size=4, memories=replay_memories, keys=evolve.rebase
+    )
 
 
 def test_what_arrives_meanwhile_is_come_to(both: Application, taught: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from uuid import UUID, uuid4
 
 import pytest
@@ -235,3 +235,18 @@ def test_what_was_sent_with_an_act_goes_and_the_act_stays(application: Applicati
     kept = {act.id: act for act in application.audit_log.page(LOCAL, None, 10)}
     assert [(kept[act].body, kept[act].client) for act in acts] == [(None, None), ("body", "192.0.2.7")]
     assert {(kept[act].principal, kept[act].action, kept[act].status) for act in acts} == {("alice", "put", 200)}
+
+
+def test_a_worker_whose_clock_is_ahead_deletes_nothing(
+    application: Application, judged: Judged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class YearsAhead(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "YearsAhead":
+            return cls.fromtimestamp(datetime.now(UTC).timestamp() + 1_000 * 86_400.0, tz)
+
+    monkeypatch.setattr("engram.services.maintenance.retention.datetime", YearsAhead)
+    retired = run(retention(application, queries=90, jobs=30, keys=7, audit_bodies=365))
+    assert retired == RetentionResult([], 0, 0)
+    assert monday_of(datetime.now(UTC)) in standing(application)
+    application.ask.episode(application.access.scope(judged.collection), judged.query_id)

@@ -12,6 +12,7 @@ from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
 from engram.runtime.container import Application
 from engram.services.passage_keys.attribution import KeyLearning, advance
+from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.services.retrieval.query import Query
 from engram.storage.passage_keys.evolved_keys import EvolutionProgress
 from tests.conftest import CURIE, Ingest
@@ -136,7 +137,7 @@ class TestGate:
     def test_by_rule_a_supported_passage_must_be_among_what_the_expanded_query_retrieves(
         self, application: Application, curie: str
     ) -> None:
-        strict = with_learning(application, gate_top_k=1)
+        strict = with_learning(application, ExpansionValidation(1, 0.5))
         for passage, gate in (("tokyo", "none"), ("vistula", "retrieval")):
             event = verdict(application, curie, [passage], [RIVER], wait=False).event
             assert strict.apply(state.collection_id(application, curie), [event.id]) == 1
@@ -147,7 +148,7 @@ class TestGate:
         self, application: Application, collection: str, ingest: Ingest
     ) -> None:
         ingest(*(dict(p) | {"metadata": {"mine": p["id"] == "tokyo"}} for p in CURIE))
-        strict = with_learning(application, gate_top_k=1)
+        strict = with_learning(application, ExpansionValidation(1, 0.5))
         target = state.collection_id(application, collection)
         query = Query(
             text=QUESTION, scope=application.access.scope(collection), strategy="dense", metadata={"mine": True}
@@ -158,11 +159,6 @@ class TestGate:
             strict.apply(target, [event.id])
             evidence = {row["event_id"]: row["gate"] for row in rows(application, collection, "key_evidence")}
             assert evidence[event.id] == gate
-
-    def test_without_a_gate_everything_counts(self, application: Application, curie: str) -> None:
-        event = verdict(application, curie, ["tokyo"], [RIVER], wait=False, retrieval_success=False).event
-        with_learning(application, gated=False).apply(state.collection_id(application, curie), [event.id])
-        assert rows(application, curie, "key_evidence")[0]["gate"] == "retrieval"
 
 
 class TestMemory:
@@ -199,9 +195,7 @@ class TestMemory:
 
 
 class TestProgress:
-    learning = KeyLearning(
-        KeyRules(0.5, 0.2, 2, 4), 10, 0.5, batch_events=2, patience=1, margin=0.1, most_waiting=5
-    )
+    learning = KeyLearning(KeyRules(0.5, 0.2, 2, 4), batch_events=2, patience=1, margin=0.1, most_waiting=5)
 
     def test_a_batch_counts_when_it_is_full(self) -> None:
         assert advance(EvolutionProgress(0, 0.0, 0.0, 0, 0, None), 0.0, self.learning).waiting == 0

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from tests.support.evolving import (
     vector,
     with_learning,
 )
+from tests.support.threads import ThreadPoolExecutor
 
 
 class TestOrder:

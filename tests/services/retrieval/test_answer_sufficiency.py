@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.context.errors import InvalidRequestError
 from engram.core.planning.feedback_stop import Network, named
@@ -22,6 +21,7 @@ from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
 from tests.support import state
 from tests.support.statements import watched
+from tests.support.strict_client import TestClient
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 
@@ -146,11 +146,19 @@ def classifying(application: Application) -> Callable[..., RetrieveService]:
     return made
 
 
+PAPER = {"arm": {"profile": "paper"}}
+
+
 class TestPublished:
-    @pytest.mark.parametrize("profile", ["paper", "default"])
+    def test_it_is_for_reproduction_alone(self, http: TestClient, curie: str) -> None:
+        refused = http.post("/query", json={"query": CHAIN, "collection": curie, "stop_rule": "published"})
+        assert refused.status_code == 422
+        assert "profile 'paper'" in refused.json()["detail"]
+
     def test_hops_end_once_the_classifier_says_so(
-        self, application: Application, curie: str, classifying: Callable[..., RetrieveService], profile: str
+        self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
     ) -> None:
+        profile = "paper"
         yes, no = classifying(1.0, 0.0, 0.0), classifying(-1.0, 0.0, 0.0)
         stopped = found(yes, application, curie, stop_rule="published", profile=profile)
         one = found(yes, application, curie, stop_rule="none", max_hops=1, profile=profile)
@@ -164,7 +172,7 @@ class TestPublished:
     def test_it_goes_by_all_that_is_selected_so_far(
         self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
     ) -> None:
-        walk = found(classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published").walk
+        walk = found(classifying(-9.0, 0.0, 0.0), application, curie, stop_rule="published", profile="paper").walk
         assert walk.stop_reason == "max_hops"
         assert walk.hops[-1].published is None  # after the last one that there may be nobody is asked
         question, texts = application.embedder.embed([CHAIN])[0], []
@@ -180,13 +188,15 @@ class TestPublished:
         self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
     ) -> None:
         reader = Reader(application, 0.2, 0.9)
-        walk = found(classifying(-5.0, 0.0, 10.0, by=reader), application, curie, stop_rule="published").walk
+        walk = found(
+            classifying(-5.0, 0.0, 10.0, by=reader), application, curie, stop_rule="published", profile="paper"
+        ).walk
         assert (walk.stop_reason, len(walk.hops)) == ("sufficient", 2)
         assert reader.read == [replace(walk, hops=walk.hops[:1]).texts, walk.texts]
         assert reader.held == [0, 0]
 
     def test_an_episode_says_what_it_went_by(self, http: TestClient, curie: str) -> None:
-        body = {"query": CHAIN, "collection": curie, "stop_rule": "published", "include": ["trace"]}
+        body = {"query": CHAIN, "collection": curie, "stop_rule": "published", "include": ["trace"]} | PAPER
         answer = http.post("/query", json=body).raise_for_status().json()
         again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
         assert (answer["stop_rule"], again["stop_rule"]) == ("published", "published")
@@ -198,7 +208,7 @@ class TestPublished:
     def test_by_cosines_it_costs_no_statement(self, http: TestClient, curie: str) -> None:
         counts = []
         for rule in ("published", "none"):
-            body = {"query": CHAIN, "collection": curie, "stop_rule": rule}
+            body = {"query": CHAIN, "collection": curie, "stop_rule": rule} | PAPER
             with watched() as sent:
                 answer = http.post("/query", json=body | ({"max_hops": counts[0][0]} if counts else {})).json()
             counts.append((answer["hops"], len(sent.connections), sent.statements))

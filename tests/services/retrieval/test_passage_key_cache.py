@@ -22,7 +22,7 @@ from engram.storage.passage_keys import evolved_keys
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import Focus
 from tests.conftest import CURIE
-from tests.support import state, undo
+from tests.support import state, threads, undo
 from tests.support.databases import application_on
 from tests.support.keys import statements
 
@@ -288,7 +288,7 @@ class TestRoom:
             return read(*given, **more)
 
         monkeypatch.setattr(passages_by_key, "all_keys", slowly)
-        first = threading.Thread(target=self.sizes, args=(alone, three[:1], kept))
+        first = threads.make_thread(self.sizes, alone, three[:1], kept)
         first.start()
         assert reading.wait(10)
         assert self.sizes(alone, three[:1], kept) == [0]

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
@@ -22,6 +21,7 @@ from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval.query_focus import GraphLimits
 from tests.conftest import CURIE, Ingest, Scoped
 from tests.support.openai_server import Handler, OpenAiServer, Reply
+from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"

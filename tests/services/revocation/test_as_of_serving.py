@@ -15,13 +15,14 @@ from engram.context.errors import (
     UnavailableError,
 )
 from engram.core.filter.logged_verdict import Expansion
-from engram.runtime.container import Application
+from engram.runtime.container import Application, Servers
 from engram.services.jobs.work import Work
 from engram.services.retrieval.query import Query
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Writer
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
+from tests.support.databases import application_on
 from tests.support.jobs import run_again
 from tests.support.past import corpus, learned, meant, nothing_left, now, replayed, rows_of_collection
 
@@ -45,16 +46,19 @@ def taught(application: Application, curie: str) -> str:
 class TestServing:
     @pytest.mark.parametrize("exact", [True, False], ids=["exact", "HNSW"])
     def test_it_answers_as_the_live_collection(
-        self, application: Application, taught: str, exact: bool, monkeypatch: pytest.MonkeyPatch
+        self, application: Application, addresses: Servers, taught: str, exact: bool
     ) -> None:
         past = replayed(application, taught, now(application))
-        limits = replace(application.limits, exact=exact)
-        monkeypatch.setattr(application.retrieve, "_planner", replace(application.planner, limits=limits))
+        with application_on(addresses, application.settings, application) as services:
+            services.models.limits = replace(application.limits, exact=exact)
+            self.compare(services, taught, past.collection)
+
+    def compare(self, application: Application, taught: str, past: str) -> None:
         for question in ("Who was born in Warsaw?", "What happened in 1898?", "Where does the river flow?"):
             for memory in ("read", "off"):
                 asked = Query(text=question, scope=application.access.scope(taught), memory=memory)
                 one = application.ask.query(asked)
-                other = application.ask.query(replace(asked, scope=application.access.scope(past.collection)))
+                other = application.ask.query(replace(asked, scope=application.access.scope(past)))
                 assert other.passages == one.passages
                 assert one.passages
 

@@ -15,7 +15,7 @@ from engram.services.jobs.job_runner import Runner
 from engram.services.revocation.revocation_service import RevokeService
 from engram.storage.feedback_log import feedback_events, logged_verdicts
 from tests.conftest import CURIE, Ingest
-from tests.support import state, undo
+from tests.support import state, threads, undo
 from tests.support.jobs import run_again, runner
 
 
@@ -220,7 +220,7 @@ class TestBesideWorkers:
             application.revoke.revoke(application.access.scope(curie), event)
             done.set()
 
-        thread = threading.Thread(target=take_back)
+        thread = threads.make_thread(take_back)
         with application.database.write() as writer:
             assert len(feedback_events.lock_pending(writer, target, [event])) == 1
             thread.start()

@@ -120,9 +120,9 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
 def test_its_own_conclusion_counts_only_if_asked_for(application: Application, curie: str) -> None:
     scope = application.access.scope(curie)
     ended(application, scope)
-    assert application.feedback.page(scope, status=None, after=0, limit=10) == []
+    assert application.verdict_listing.page(scope, status=None, after=0, limit=10) == []
     session = ended(application, scope, learn=True)
-    events = application.feedback.page(scope, status=None, after=0, limit=10)
+    events = [one.event for one in application.verdict_listing.page(scope, status=None, after=0, limit=10)]
     assert {event.judge for event in events} == {JUDGE}
     (born, *_) = evidence(application, curie)
     for event in events:
@@ -146,7 +146,7 @@ def test_a_binding_that_no_sentence_states_teaches_nothing(
     shown = application.sessions.wait(scope, application.sessions.start(scope, new))
     assert shown.stored.stop_reason in CONCLUSIVE
     assert [note["text"] for note in shown.stored.notes] == ["the largest satellite of Neptune: Triton"]
-    assert application.feedback.page(scope, status=None, after=0, limit=10) == []
+    assert application.verdict_listing.page(scope, status=None, after=0, limit=10) == []
 
 
 def test_one_whose_queries_are_gone_cannot_be_judged(application: Application, curie: str) -> None:

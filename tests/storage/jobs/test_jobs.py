@@ -1,6 +1,5 @@
 """Claims: one worker a job, a collection's jobs in turn, collections in turn, and leases that run out."""
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,7 +11,7 @@ from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.jobs import job_claims, jobs
 from engram.storage.jobs.jobs import Job
-from tests.support import state
+from tests.support import state, threads
 from tests.support.encoder import SOME
 
 LEASE_SECONDS = 60.0
@@ -171,7 +170,7 @@ class TestInTurn:
                 jobs.add(opening, target, early, kind="any", lane=lane, payload={})
                 late = opened(database, collection, lane)
                 running = job_claims.claim(claiming, uuid4(), [lane], LEASE_SECONDS)
-            second = threading.Thread(target=lambda: got.append(claimed(database, lane)))
+            second = threads.make_thread(lambda: got.append(claimed(database, lane)))
             second.start()
             state.until_waiting(database)
         second.join()

@@ -1,6 +1,5 @@
 """Sums and terms of models' weights in their tables."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from engram.runtime.container import Application
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import WeightTerm
 from tests.support import state
+from tests.support.threads import ThreadPoolExecutor
 
 SIZE = 3
 ONE = PriorIdentity("ranking", "one")

@@ -72,7 +72,7 @@ def get_access_keys(
     """The tenant's keys in the order in which they were made, revoked and expired ones included."""
     keys = app.access_keys.page(asker, after, limit)
     return AccessKeysOut(
-        keys=[AccessKeyOut.from_service(key) for key in keys],
+        keys=[AccessKeyOut.model_validate(key) for key in keys],
         next_after=keys[-1].id if len(keys) == limit else None,
     )
 
@@ -100,7 +100,7 @@ def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Ask
 )
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
     """Have the key count no more. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS."""
-    return AccessKeyOut.from_service(app.access_keys.revoke(asker, key_id))
+    return AccessKeyOut.model_validate(app.access_keys.revoke(asker, key_id))
 
 
 @router.delete(

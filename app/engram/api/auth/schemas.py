@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, Whole
-from engram.services.auth.access_key_service import AccessKeyRequest, Key, NewAccessKey
+from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, ResponseModel, Whole
+from engram.services.auth.access_key_service import AccessKeyRequest, NewAccessKey
 
 ScopeName = Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin"]
 MAX_DAYS = 36_500
@@ -59,25 +59,20 @@ class RotateIn(Model):
     )
 
 
-class AccessKeyOut(BaseModel):
+class AccessKeyOut(ResponseModel):
     """A key as it is known: all but itself."""
 
-    key_id: int
+    key_id: int = Field(validation_alias="id")
     name: str
     tenant: str
     judge: str
     trusted: bool
-    ends_in: str = Field(description="The key's last characters.")
+    ends_in: str = Field(validation_alias="hint", description="The key's last characters.")
     scopes: dict[str, list[str]] = Field(description="Collection, or `*` for all -> what is allowed.")
     llm_tokens: int | None
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
-
-    @classmethod
-    def from_service(cls, key: Key) -> "AccessKeyOut":
-        """Convert a key."""
-        return cls(**_row(key))
 
 
 class AccessKeyMade(AccessKeyOut):
@@ -88,7 +83,7 @@ class AccessKeyMade(AccessKeyOut):
     @classmethod
     def from_new_key(cls, new_key: NewAccessKey) -> "AccessKeyMade":
         """Convert a new key."""
-        return cls(key=new_key.key, **_row(new_key.stored))
+        return cls(key=new_key.key, **AccessKeyOut.model_validate(new_key.stored).model_dump())
 
 
 class AccessKeysOut(BaseModel):
@@ -109,26 +104,8 @@ class WhoOut(BaseModel):
     llm_tokens: int | None
 
 
-def _row(key: Key) -> dict[str, object]:
-    return {
-        "key_id": key.id,
-        "name": key.name,
-        "tenant": key.tenant,
-        "judge": key.judge,
-        "trusted": key.trusted,
-        "ends_in": key.hint,
-        "scopes": key.scopes,
-        "llm_tokens": key.llm_tokens,
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
-    }
-
-
-class QuotaOut(BaseModel):
+class QuotaOut(ResponseModel):
     """Quota of a tenant and its use."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     kind: Literal[
         "passages",

@@ -14,7 +14,6 @@ from engram.api.corpus.schemas import (
     PassageOut,
     PassagesOut,
     RekeyIn,
-    StoredSentenceOut,
 )
 from engram.api.dependencies import (
     App,
@@ -117,10 +116,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
         title=passage.title,
         text=passage.text,
         metadata=passage.metadata,
-        sentences=[
-            StoredSentenceOut(sentence_id=sentence.id, position=sentence.position, text=sentence.text)
-            for sentence in sentences
-        ],
+        sentences=sentences,
     )
 
 
@@ -180,10 +176,7 @@ def get_passages(
     """Passages in the order of their ids, without their sentences."""
     page = app.ingest.passages(scope, after, limit)
     return PassagesOut(
-        passages=[
-            ListedPassageOut(id=one.external_id, title=one.title, text=one.text, metadata=one.metadata)
-            for one in page
-        ],
+        passages=[ListedPassageOut.model_validate(passage) for passage in page],
         next_after=page[-1].external_id if len(page) == limit else None,
     )
 

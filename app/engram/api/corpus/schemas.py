@@ -20,6 +20,7 @@ from engram.api.schemas import (
     CollectionName,
     Model,
     NumberedId,
+    ResponseModel,
     Storable,
     Text,
     storable_json,
@@ -145,18 +146,18 @@ class PassageOut(BaseModel):
     sentences: list["StoredSentenceOut"]
 
 
-class StoredSentenceOut(BaseModel):
+class StoredSentenceOut(ResponseModel):
     """A sentence of a stored passage."""
 
-    sentence_id: int
+    sentence_id: int = Field(validation_alias="id")
     position: int
     text: str
 
 
-class ListedPassageOut(BaseModel):
+class ListedPassageOut(ResponseModel):
     """A passage in a list."""
 
-    id: str
+    id: str = Field(validation_alias="external_id")
     title: str | None
     text: str
     metadata: dict[str, Any]

@@ -3,15 +3,14 @@
 from datetime import datetime
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from engram.api.schemas import ResponseModel
 from engram.services.explanations.learning_overview import LearningSummary, Preview
 
 
-class MomentOut(BaseModel):
+class MomentOut(ResponseModel):
     """Counts after a verdict was applied."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     at: datetime
     verdicts: int = Field(description="That were applied by then.")
@@ -19,10 +18,8 @@ class MomentOut(BaseModel):
     perplexity: float | None = Field(description="The mean of these memories'; null where none was moved.")
 
 
-class MovedOut(BaseModel):
+class MovedOut(ResponseModel):
     """A channel of a sentence's memory as its last verdict left it."""
-
-    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
     sentence_id: int
     text: str
@@ -35,10 +32,8 @@ class MovedOut(BaseModel):
     feedback_id: int = Field(validation_alias="event_id", description="The verdict that moved it last.")
 
 
-class LearnedOut(BaseModel):
+class LearnedOut(ResponseModel):
     """Learning of a collection by the counting verdicts."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     collection: str
     verdicts: int
@@ -55,15 +50,13 @@ class LearnedOut(BaseModel):
             verdicts=learned.verdicts,
             states=learned.states,
             perplexity=learned.perplexity,
-            course=[MomentOut.model_validate(moment) for moment in learned.course],
-            memories=[MovedOut.model_validate(memory) for memory in learned.memories],
+            course=learned.course,
+            memories=learned.memories,
         )
 
 
-class LeftOut(BaseModel):
+class LeftOut(ResponseModel):
     """A state as it stands, and as it would stand without the verdict."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     sentence_id: int
     text: str

@@ -39,19 +39,8 @@ def get_sentence_memory(
 
     For each verdict: the memory's nearness to the verdict's question before it, after it and now.
     """
-    view = app.explain.sentence(scope, sentence_id, query, after=after, limit=limit)
-    return SentenceMemoryOut(
-        sentence_id=view.sentence.id,
-        collection=view.collection,
-        text=view.sentence.text,
-        position=view.sentence.position,
-        passage_id=view.sentence.passage_id,
-        title=view.sentence.title,
-        channels=view.channels,
-        supports=view.supports,
-        support_count=view.support_count,
-        history=view.events,
-        next_after=view.next_after,
+    return SentenceMemoryOut.model_validate(
+        app.explain.sentence(scope, sentence_id, query, after=after, limit=limit)
     )
 
 

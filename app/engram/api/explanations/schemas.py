@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
+from pydantic import AliasPath, ConfigDict, Field, JsonValue, StrictInt
 
 from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import QUESTION, ArmIn, TimingsOut
@@ -14,6 +14,7 @@ from engram.api.schemas import (
     JsonObject,
     Model,
     Question,
+    ResponseModel,
     Storable,
     Whole,
 )
@@ -35,10 +36,8 @@ COMPARE_EXAMPLES: list[JsonValue] = [
 ]
 
 
-class ChannelOut(BaseModel):
+class ChannelOut(ResponseModel):
     """A channel of a sentence's memory as it stands."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     channel: Channel
     perplexity: float = Field(description="1 where no verdict touched it.")
@@ -49,10 +48,8 @@ class ChannelOut(BaseModel):
     )
 
 
-class QuestionSupportOut(BaseModel):
+class QuestionSupportOut(ResponseModel):
     """Support of a past question by the sentence."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     question_id: int
     question: str
@@ -62,10 +59,8 @@ class QuestionSupportOut(BaseModel):
     complete: bool = Field(description="Whether the last verdict claimed to name all evidence.")
 
 
-class MoveOut(BaseModel):
+class MoveOut(ResponseModel):
     """Effect of a verdict on one channel."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     channel: Literal["task", "time", "recall"]
     target: int = Field(description="1: the verdict supports the sentence, 0: it does not.")
@@ -80,10 +75,8 @@ class MoveOut(BaseModel):
     similarity_now: float | None = Field(description="The same of the memory as it stands; null for 'recall'.")
 
 
-class SentenceEventOut(BaseModel):
+class SentenceEventOut(ResponseModel):
     """A verdict that counts, and what it did to the sentence."""
-
-    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
     sequence: int = Field(description="Its place in the order in which verdicts were applied.")
     feedback_id: int = Field(validation_alias="event_id")
@@ -94,21 +87,21 @@ class SentenceEventOut(BaseModel):
     moves: list[MoveOut]
 
 
-class SentenceMemoryOut(BaseModel):
+class SentenceMemoryOut(ResponseModel):
     """Memory of a sentence, and the verdicts behind it."""
 
-    model_config = ConfigDict(from_attributes=True)
-
-    sentence_id: int
+    sentence_id: int = Field(validation_alias=AliasPath("sentence", "id"))
     collection: str
-    text: str
-    position: int
-    passage_id: str
-    title: str | None
+    text: str = Field(validation_alias=AliasPath("sentence", "text"))
+    position: int = Field(validation_alias=AliasPath("sentence", "position"))
+    passage_id: str = Field(validation_alias=AliasPath("sentence", "passage_id"))
+    title: str | None = Field(validation_alias=AliasPath("sentence", "title"))
     channels: list[ChannelOut] = Field(description="'time' only of a sentence that speaks of a time.")
     supports: list[QuestionSupportOut] = Field(description="At most 100, those it supports most surely.")
     support_count: int
-    history: list[SentenceEventOut] = Field(description="In the order in which verdicts were applied.")
+    history: list[SentenceEventOut] = Field(
+        validation_alias="events", description="In the order in which verdicts were applied."
+    )
     next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
 
 
@@ -152,10 +145,8 @@ class CompareIn(Model):
         )
 
 
-class ComparedPassageOut(BaseModel):
+class ComparedPassageOut(ResponseModel):
     """A passage among the first of either arm."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     passage_id: str
     title: str | None
@@ -166,10 +157,8 @@ class ComparedPassageOut(BaseModel):
     score_b: float | None
 
 
-class MemoryPartOut(BaseModel):
+class MemoryPartOut(ResponseModel):
     """Memory that an arm read."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     recalled: int = Field(description="Sentences that verdicts on past questions brought in.")
     moved: int = Field(description="Selected sentences whose memories a verdict had moved.")
@@ -177,10 +166,8 @@ class MemoryPartOut(BaseModel):
     key_generation: int = Field(description="The generation of passage keys that was searched; 0: base keys.")
 
 
-class SideOut(BaseModel):
+class SideOut(ResponseModel):
     """Answer of one arm and how it came about."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     memory: Memory
     profile: ProfileName
@@ -194,10 +181,8 @@ class SideOut(BaseModel):
     )
 
 
-class CompareOut(BaseModel):
+class CompareOut(ResponseModel):
     """One question under two arms. It leaves no query behind that feedback could refer to."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     collection: str
     query: str

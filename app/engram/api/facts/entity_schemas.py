@@ -6,8 +6,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engram.api.facts.fact_out_schemas import EntityRef, FactOut
 from engram.api.facts.schemas import GraphName
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, RowId, Text
-from engram.services.facts.fact_views import Neighbourhood, Predicate
+from engram.api.schemas import (
+    DEFAULT_COLLECTION,
+    CollectionName,
+    Flag,
+    JudgeName,
+    Model,
+    ResponseModel,
+    RowId,
+    Text,
+)
+from engram.services.facts.fact_views import Neighbourhood
 
 
 class FactEntityOut(BaseModel):
@@ -72,7 +81,7 @@ class CountIn(Model):
     graph: GraphName = None
 
 
-class PredicateOut(BaseModel):
+class PredicateOut(ResponseModel):
     """A predicate, and by what its facts compete."""
 
     predicate: str
@@ -80,17 +89,6 @@ class PredicateOut(BaseModel):
     declared: bool | None
     subjects: int = Field(description="When it was last counted.")
     single: int = Field(description="Of them, with one object at a time.")
-
-    @classmethod
-    def from_service(cls, one: Predicate) -> "PredicateOut":
-        """Build the response from the service's result."""
-        return cls(
-            predicate=one.predicate,
-            functional=one.functional,
-            declared=one.declared,
-            subjects=one.subjects,
-            single=one.single,
-        )
 
 
 class PredicatesOut(BaseModel):

@@ -1,15 +1,16 @@
 """Facts as they are answered. Days are dates; the last one is the first on which a fact no longer holds."""
 
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from engram.api.schemas import ResponseModel
 from engram.core.knowledge.beliefs import HELD
 from engram.core.knowledge.claims import ALWAYS, NEVER
 from engram.services.facts.fact_search import FactSearchResult
 from engram.services.facts.fact_service import AppliedEvent
-from engram.services.facts.fact_views import FactRow, FactView, SourceRow
+from engram.services.facts.fact_views import FactRow, FactView
 from engram.services.facts.text_facts import ExtractedFacts, Extraction
 
 
@@ -64,42 +65,32 @@ class FactOut(BaseModel):
         )
 
 
-class FactCitationOut(BaseModel):
+class FactCitationOut(ResponseModel):
     """Source of a fact: a sentence of a passage, or a stated sentence."""
 
-    passage_id: str | None
+    passage_id: str | None = Field(validation_alias="passage")
     sentence_id: int | None
     source: str | None
     text: str
     learned_at: datetime
     withdrawn_at: datetime | None = Field(description="Since when it says so no more: its passage was changed.")
 
-    @classmethod
-    def from_service(cls, row: SourceRow) -> "FactCitationOut":
-        """Build the response from the service's result."""
-        return cls(
-            passage_id=row.passage,
-            sentence_id=row.sentence_id,
-            source=row.source,
-            text=row.text,
-            learned_at=row.learned_at,
-            withdrawn_at=row.withdrawn_at,
-        )
 
-
-class FactCauseOut(BaseModel):
+class FactCauseOut(ResponseModel):
     """Something that was said, and what it did to a fact."""
 
     kind: str = Field(description="source, confirm, contradict, or change: a passage says something no more.")
-    by: str | None = Field(description="The source or judge; null: a passage.")
-    passage_id: str | None
+    by: str | None = Field(validation_alias="judge", description="The source or judge; null: a passage.")
+    passage_id: str | None = Field(validation_alias="passage")
     event_id: int | None
-    of_fact: int = Field(description="The fact that it was said of: this one, or one that bears on it.")
-    supports: bool
+    of_fact: int = Field(
+        validation_alias="said_of", description="The fact that it was said of: this one, or one that bears on it."
+    )
+    supports: bool = Field(validation_alias="target")
     text: str | None
     gain: float
     belief: float = Field(description="After it.")
-    perplexity: float
+    perplexity: float = Field(validation_alias="perplexity_after")
     at: datetime
 
 
@@ -114,49 +105,21 @@ class FactDetail(FactOut):
         """Build the response from the service's result."""
         return cls(
             **FactOut.from_service(view.fact).model_dump(),
-            sources=[FactCitationOut.from_service(row) for row in view.sources],
-            history=[
-                FactCauseOut(
-                    kind=move.kind,
-                    by=move.judge,
-                    passage_id=move.passage,
-                    event_id=move.event_id,
-                    of_fact=move.said_of,
-                    supports=bool(move.target),
-                    text=move.text,
-                    gain=move.gain,
-                    belief=move.belief,
-                    perplexity=move.perplexity_after,
-                    at=move.at,
-                )
-                for move in view.history
-            ],
+            sources=view.sources,
+            history=view.history,
         )
 
 
-class EventOut(BaseModel):
+class EventOut(ResponseModel):
     """An event of the log of facts."""
 
-    event_id: int
+    event_id: int = Field(validation_alias="id")
     kind: str
     judge: str
     status: Literal["applied", "revoked"]
     fact_id: int | None
     received_at: datetime
     revoked_at: datetime | None
-
-    @classmethod
-    def from_service(cls, event: Any) -> "EventOut":
-        """Build the response from the service's result."""
-        return cls(
-            event_id=event.id,
-            kind=event.kind,
-            judge=event.judge,
-            status=event.status,
-            fact_id=event.fact_id,
-            received_at=event.received_at,
-            revoked_at=event.revoked_at,
-        )
 
 
 class FactWarningOut(BaseModel):
@@ -186,7 +149,7 @@ class FactsOut(BaseModel):
             extraction=None if read is None else read.by,
             warnings=[] if read is None else [FactWarningOut(detail=detail) for detail in read.failed],
             collection=collection,
-            events=[EventOut.from_service(one.event) for one in applied],
+            events=[one.event for one in applied],
             facts=[FactOut.from_service(row) for row in rows],
         )
 
@@ -219,7 +182,7 @@ class FactSearchOut(BaseModel):
             paths=[PathOut(start=p.start, fact_ids=list(p.facts), score=p.score) for p in result.paths],
             facts=[FactOut.from_service(row, result.beliefs[fact]) for fact, row in result.facts.items()],
             text=result.text,
-            citations=[FactCitationOut.from_service(row) for row in result.citations],
+            citations=result.citations,
             tokens=result.tokens,
         )
 

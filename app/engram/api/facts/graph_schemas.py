@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engram.api.facts.fact_out_schemas import EventOut
 from engram.api.facts.schemas import GraphName
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, Moment
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, Moment, ResponseModel
 from engram.services.facts.entity_alignment import ProposedJoin
 from engram.services.facts.fact_retraction import FactEventFilter, FactRetraction
 from engram.services.facts.graph_merge import Adopted
@@ -43,7 +43,7 @@ class GraphMergeOut(BaseModel):
         """Build the response from the service's result."""
         return cls(
             collection=collection,
-            event=EventOut.from_service(adopted.event),
+            event=adopted.event,
             facts=len(adopted.facts),
             sentences=adopted.sentences,
             verdicts=adopted.verdicts,
@@ -87,7 +87,7 @@ class FactRevokeIn(Model):
         return FactEventFilter(tuple(sorted(set(self.kinds))), self.judge, self.since, self.before)
 
 
-class FactChangeOut(BaseModel):
+class FactChangeOut(ResponseModel):
     """Belief of a fact before and after."""
 
     fact_id: int
@@ -114,13 +114,13 @@ class FactRevokeOut(BaseModel):
         """Build the response from the service's result."""
         return cls(
             collection=collection,
-            event=None if done.event is None else EventOut.from_service(done.event),
+            event=done.event,
             revoked=sum(done.kinds.values()),
             kinds=dict(done.kinds),
             facts=done.facts,
             doubted=done.doubted,
             believed=done.believed,
-            changed=[FactChangeOut(fact_id=c.fact_id, before=c.before, after=c.after) for c in done.changed],
+            changed=done.changed,
         )
 
 
@@ -134,27 +134,15 @@ class AlignIn(Model):
     preview: Flag = Field(default=False, description="Only tell which.")
 
 
-class ProposedOut(BaseModel):
+class ProposedOut(ResponseModel):
     """A name that means an entity."""
 
-    entity_id: int
-    name: str
-    means_id: int
-    means: str
+    entity_id: int = Field(validation_alias="joining")
+    name: str = Field(validation_alias="joining_name")
+    means_id: int = Field(validation_alias="staying")
+    means: str = Field(validation_alias="staying_name")
     way: Literal["alias", "similarity"]
     similarity: float
-
-    @classmethod
-    def from_service(cls, one: ProposedJoin) -> "ProposedOut":
-        """Build the response from the service's result."""
-        return cls(
-            entity_id=one.joining,
-            name=one.joining_name,
-            means_id=one.staying,
-            means=one.staying_name,
-            way="alias" if one.way == "alias" else "similarity",
-            similarity=one.similarity,
-        )
 
 
 class AlignOut(BaseModel):
@@ -167,6 +155,4 @@ class AlignOut(BaseModel):
     @classmethod
     def from_service(cls, collection: str, joins: list[ProposedJoin]) -> "AlignOut":
         """Build the response from the service's result."""
-        return cls(
-            collection=collection, joined=len(joins), joins=[ProposedOut.from_service(one) for one in joins[:SHOWN]]
-        )
+        return cls(collection=collection, joined=len(joins), joins=joins[:SHOWN])

@@ -188,7 +188,7 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
     along. Revoking a revocation in bulk has what it took back count again.
     """
-    return EventOut.from_service(app.withdraw.revoke(scope, event_id))
+    return EventOut.model_validate(app.withdraw.revoke(scope, event_id))
 
 
 @router.get(
@@ -249,7 +249,7 @@ def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> Predicat
     """List the functional predicates, by declaration or by counts; others are not known yet."""
     predicates = app.show.predicates(scope, graph)
     return PredicatesOut(
-        collection=scope.collection.name, predicates=[PredicateOut.from_service(one) for one in predicates]
+        collection=scope.collection.name, predicates=[PredicateOut.model_validate(one) for one in predicates]
     )
 
 
@@ -263,7 +263,7 @@ def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> Predicat
 def put_predicate(sent: Annotated[PostedBody[PredicateIn], Depends(posted(PredicateIn))], app: App) -> PredicateOut:
     """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
     body = sent.body
-    return PredicateOut.from_service(
+    return PredicateOut.model_validate(
         app.predicates.declare(sent.scope, body.predicate, body.functional, body.graph)
     )
 
@@ -279,5 +279,5 @@ def post_count(sent: Annotated[PostedBody[CountIn], Depends(posted(CountIn))], a
     """Learn which predicates are functional from how often a subject has one object at a time."""
     predicates = app.predicates.count(sent.scope, sent.body.graph)
     return PredicatesOut(
-        collection=sent.body.collection, predicates=[PredicateOut.from_service(one) for one in predicates]
+        collection=sent.body.collection, predicates=[PredicateOut.model_validate(one) for one in predicates]
     )

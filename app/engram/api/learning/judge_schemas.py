@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import Flag, Model, Whole
-from engram.services.learning.feedback_policy import FeedbackPolicy
+from engram.api.schemas import Flag, Model, ResponseModel, Whole
 from engram.services.learning.judge_settings import JudgeView
 
 MIN_NOISE = 0.01
@@ -58,31 +57,18 @@ class JudgeIn(Model):
         return {name: getattr(self, field) for name, field in NAMES.items()}
 
 
-class ConstantsOut(BaseModel):
+class ConstantsOut(ResponseModel):
     """By which verdicts are applied."""
 
-    observation_noise_positive: float
-    observation_noise_negative: float
-    daily_share: float = Field(description=SHARE)
-    contested_share: float = Field(description=CONTESTED)
-    daily_comparisons: int | None = Field(description=COMPARISONS)
-
-    @classmethod
-    def from_service(cls, noise: FeedbackPolicy) -> "ConstantsOut":
-        """Convert a policy."""
-        return cls(
-            observation_noise_positive=noise.positive,
-            observation_noise_negative=noise.negative,
-            daily_share=noise.share,
-            contested_share=noise.contested,
-            daily_comparisons=noise.comparisons,
-        )
+    observation_noise_positive: float = Field(validation_alias="positive")
+    observation_noise_negative: float = Field(validation_alias="negative")
+    daily_share: float = Field(validation_alias="share", description=SHARE)
+    contested_share: float = Field(validation_alias="contested", description=CONTESTED)
+    daily_comparisons: int | None = Field(validation_alias="comparisons", description=COMPARISONS)
 
 
-class StandingOut(BaseModel):
+class StandingOut(ResponseModel):
     """Standing of a judge: its agreement with established judges, and its weight without a voucher."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     agreed: int
     disagreed: int
@@ -113,8 +99,8 @@ class JudgeOut(BaseModel):
             parked=known.parked,
             revoked=known.revoked,
             set=[NAMES[name] for name in known.settings.overrides()],
-            constants=ConstantsOut.from_service(view.constants),
-            standing=StandingOut.model_validate(view.standing),
+            constants=view.constants,
+            standing=view.standing,
         )
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import ExternalId, JudgeName, Model, Moment, Whole
+from engram.api.schemas import ExternalId, JudgeName, Model, Moment, ResponseModel, Whole
 from engram.services.learning.pull_ledger import PulledScore
 
 MAX_SCORES = 1_000
@@ -62,10 +62,8 @@ class PulledScoresIn(Model):
         return [PulledScore(**score.model_dump()) for score in self.scores]
 
 
-class PulledScoreOut(BaseModel):
+class PulledScoreOut(ResponseModel):
     """A score of another product, as a pull last sent it."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     score_id: str
     judge: str

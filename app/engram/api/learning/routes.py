@@ -30,6 +30,8 @@ from engram.api.learning.schemas import (
     FeedbackIn,
     FeedbackOut,
     FeedbackPage,
+    ListedFeedbackOut,
+    NamedSentenceOut,
     RetryIn,
     RetryOut,
     RevokeIn,
@@ -43,6 +45,7 @@ from engram.core.auth.access_keys import JUDGE, MODERATE
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.learning.feedback_service import Detail, Receipt
 from engram.services.learning.verdict_intake import Accepted
+from engram.services.learning.verdict_listing import VerdictSummary
 
 router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
 
@@ -112,15 +115,19 @@ def list_feedback(
     before: Annotated[
         int | None, Query(ge=1, le=MAX_ID, description="Those accepted before this one, the latest first.")
     ] = None,
+    query_id: Annotated[UUID | None, Query(description="Only verdicts on this answer.")] = None,
     limit: Limit = 100,
 ) -> FeedbackPage:
-    """Verdicts in order of acceptance; `status=parked` shows those that could not be applied."""
-    events = app.feedback.page(scope, status=status, after=after, before=before, limit=limit)
-    more = len(events) == limit
+    """Verdicts in order of acceptance, with their questions and the sentences that they name.
+
+    `status=parked` shows those that could not be applied. Without scope `audit` the list has your own verdicts.
+    """
+    listed = app.verdict_listing.page(scope, status=status, after=after, before=before, limit=limit, query=query_id)
+    more = len(listed) == limit
     return FeedbackPage(
-        feedback=[FeedbackOut(**_out(Receipt(event, None), scope.collection.name)) for event in events],
-        next_after=events[-1].id if more and before is None else None,
-        next_before=events[-1].id if more and before is not None else None,
+        feedback=[_listed(summary, scope.collection.name) for summary in listed],
+        next_after=listed[-1].event.id if more and before is None else None,
+        next_before=listed[-1].event.id if more and before is not None else None,
     )
 
 
@@ -231,6 +238,18 @@ def _rated(app: App, sent: PostedBody[FeedbackIn], key: str, response: Response)
 def _admit(app: App, scope: Scope, claimed: str | None) -> None:
     judge, _ = scope.judge(claimed)
     app.quotas.admit(scope.principal, judge)
+
+
+def _listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOut:
+    return ListedFeedbackOut(
+        **_out(Receipt(summary.event, None), collection),
+        question=summary.question,
+        rating=summary.rating,
+        reason=summary.reason,
+        supporting_passages=summary.passages,
+        sentences=[NamedSentenceOut.model_validate(one) for one in summary.sentences],
+        sentences_cut=summary.sentences_cut,
+    )
 
 
 def _detail(detail: Detail, collection: str) -> FeedbackDetail:

@@ -9,7 +9,17 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from engram.api.learning.references import CitationList, SentenceList, cited, named
 from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.retrieval.expansion_schemas import ExpansionIn
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, ExternalId, Flag, JudgeName, Model, Moment, Text
+from engram.api.schemas import (
+    DEFAULT_COLLECTION,
+    CollectionName,
+    ExternalId,
+    Flag,
+    JudgeName,
+    Model,
+    Moment,
+    ResponseModel,
+    Text,
+)
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import meaning
 from engram.services.auth.scope import Scope
@@ -267,10 +277,8 @@ class RetryOut(BaseModel):
     retried: int = Field(description="Verdicts that were parked and wait again.")
 
 
-class ChangeOut(BaseModel):
+class ChangeOut(ResponseModel):
     """Effect of the event on one state: a sentence's task or time memory, or its support of the question."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     sentence_id: int
     channel: str = Field(description="task, time or recall")
@@ -318,9 +326,38 @@ class FeedbackDetail(FeedbackOut):
     verdict: dict[str, Any]
 
 
+class NamedSentenceOut(BaseModel):
+    """A sentence that a verdict names."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    sentence_id: int
+    role: Literal["supported", "missed", "rejected", "likely"] = Field(
+        description="likely: it stands for a passage that helped as a whole."
+    )
+    passage_id: str | None = Field(
+        description="Null, as its title and text, if it was deleted since or the key may not read the collection."
+    )
+    title: str | None
+    text: str | None
+
+
+class ListedFeedbackOut(FeedbackOut):
+    """A verdict in a list, with what it is on and what it names."""
+
+    question: str | None = Field(description="Null if what others asked is not for the key to see.")
+    rating: Literal["up", "down", "withdrawn"] | None = Field(
+        description="The thumb that it was made of; null if sentences were judged."
+    )
+    reason: str | None = Field(description="The reason that came with the rating.")
+    supporting_passages: list[str] = Field(description="Passages that helped as a whole.")
+    sentences: list[NamedSentenceOut] = Field(description="At most 20, in the order of their ids.")
+    sentences_cut: bool = Field(description="Whether the verdict names more.")
+
+
 class FeedbackPage(BaseModel):
     """Events in order of acceptance."""
 
-    feedback: list[FeedbackOut]
+    feedback: list[ListedFeedbackOut]
     next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
     next_before: int | None = Field(description="The same for before, where that was given.")

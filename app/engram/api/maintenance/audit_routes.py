@@ -4,21 +4,19 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, Asker, Limit, needs
 from engram.api.problems import responses
-from engram.api.schemas import MAX_ID
+from engram.api.schemas import MAX_ID, ResponseModel
 from engram.core.auth.access_keys import AUDIT
 
 router = APIRouter(tags=["audit"], route_class=Route)
 
 
-class AuditEntryOut(BaseModel):
+class AuditEntryOut(ResponseModel):
     """One administrative act."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     id: int
     begun_at: datetime

@@ -3,10 +3,11 @@
 from typing import Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from engram.api.dependencies import App
 from engram.api.problems import responses
+from engram.api.schemas import ResponseModel
 from engram.context.errors import UnavailableError
 
 router = APIRouter(tags=["health"])
@@ -18,10 +19,8 @@ class Health(BaseModel):
     status: str
 
 
-class ReadinessOut(BaseModel):
+class ReadinessOut(ResponseModel):
     """State of the servers that the process depends on, and of the backlog."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     status: str = Field(
         description=(

@@ -6,26 +6,22 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import MAX_ID, Model, Whole
+from engram.api.schemas import MAX_ID, Model, ResponseModel, Whole
 from engram.core.passage_keys.key_text import KeyBuilding
 
 Status = Literal["taken in", "waiting", "rolled back"]
 ROLLBACK_EXAMPLES: list[JsonValue] = [{"generation": 0}, {"generation": 3}]
 
 
-class AddedTermOut(BaseModel):
+class AddedTermOut(ResponseModel):
     """By how much a term's frequency in the passage's lexical key was raised."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     term: str
     increment: float
 
 
-class SourceOut(BaseModel):
+class SourceOut(ResponseModel):
     """A verdict behind a unit of a passage's expansion memory."""
-
-    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
     feedback_id: int = Field(validation_alias="event_id")
     judge: str
@@ -39,10 +35,8 @@ class SourceOut(BaseModel):
     generation: int | None = Field(description="The evolution that took it in; null while it waits.")
 
 
-class UnitOut(BaseModel):
+class UnitOut(ResponseModel):
     """A unit of a passage's expansion memory."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     unit_id: int
     method: str
@@ -59,10 +53,8 @@ class UnitOut(BaseModel):
     event_count: int
 
 
-class KeyOut(BaseModel):
+class KeyOut(ResponseModel):
     """A passage's key as it serves, and why."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     passage_id: str
     collection: str
@@ -81,10 +73,8 @@ class KeyOut(BaseModel):
     unit_count: int
 
 
-class GenerationOut(BaseModel):
+class GenerationOut(ResponseModel):
     """One evolution of a collection's keys."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     number: int
     parent: int = Field(description="The generation it went on from; 0: base keys.")
@@ -141,10 +131,8 @@ class RollbackIn(Model):
     )
 
 
-class CreditOut(BaseModel):
+class CreditOut(ResponseModel):
     """Credit of a verdict for one unit and one passage."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     passage_id: str
     unit_id: int
@@ -154,10 +142,8 @@ class CreditOut(BaseModel):
     )
 
 
-class KeyEffectOut(BaseModel):
+class KeyEffectOut(ResponseModel):
     """Effect of a verdict's expansions."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     gate: Literal["retrieval", "generation", "none"] = Field(
         description="What validated them; 'none': they were not, and teach nothing."

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Model, Question, Text, Whole
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Model, Question, ResponseModel, Text, Whole
 from engram.core.passage_keys.expansion import Method
 from engram.services.retrieval.fallbacks import FallbackType
 
@@ -59,19 +59,15 @@ class ExpandIn(Model):
     )
 
 
-class ExpansionOut(BaseModel):
+class ExpansionOut(ResponseModel):
     """One piece of text that widens the question."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     method: Method
     text: str
 
 
-class WarningOut(BaseModel):
+class WarningOut(ResponseModel):
     """A step that the LLM endpoint failed, and that was done without it or left out."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     type: FallbackType
     detail: str = Field(description="How the endpoint failed.")

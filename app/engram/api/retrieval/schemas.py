@@ -20,6 +20,7 @@ from engram.api.schemas import (
     JsonObject,
     Model,
     Question,
+    ResponseModel,
     Storable,
     Text,
     TraceId,
@@ -111,7 +112,7 @@ class QueryIn(Model):
             "What may end the hops early. 'coverage': the evidence names every content word of the question, "
             "or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after "
             "every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so "
-            "of the sentences selected so far. 'llm': the endpoint says so. "
+            "of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. "
             "Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'."
         ),
     )
@@ -187,13 +188,7 @@ class BatchIn(Model):
     queries: list[QueryIn] = Field(min_length=1, max_length=MAX_QUERIES)
 
 
-class AnswerModel(BaseModel):
-    """A response read off a service's dataclass."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class SentenceOut(AnswerModel):
+class SentenceOut(ResponseModel):
     """A sentence of an answered passage."""
 
     sentence_id: int
@@ -205,7 +200,7 @@ class SentenceOut(AnswerModel):
     hops: list[int]
 
 
-class DuplicateOut(AnswerModel):
+class DuplicateOut(ResponseModel):
     """A passage that the answer leaves out, since another one has nearly its text."""
 
     passage_id: str
@@ -213,7 +208,7 @@ class DuplicateOut(AnswerModel):
     metadata: dict[str, Any]
 
 
-class PassageHit(AnswerModel):
+class PassageHit(ResponseModel):
     """A ranked passage with the sentences that speak for it."""
 
     passage_id: str
@@ -233,7 +228,7 @@ class PassageHit(AnswerModel):
     )
 
 
-class EntityOut(AnswerModel):
+class EntityOut(ResponseModel):
     """A mention in the question and the entity it was aligned to."""
 
     mention: str
@@ -242,7 +237,7 @@ class EntityOut(AnswerModel):
     similarity: float
 
 
-class RecallOut(AnswerModel):
+class RecallOut(ResponseModel):
     """A sentence that a verdict on a past question brought in."""
 
     sentence_id: int
@@ -253,7 +248,7 @@ class RecallOut(AnswerModel):
     prior: float
 
 
-class SentenceTraceOut(AnswerModel):
+class SentenceTraceOut(ResponseModel):
     """Every factor of a selected sentence's score: activation x semantic x task x time, over their sum."""
 
     sentence_id: int
@@ -274,7 +269,7 @@ class SentenceTraceOut(AnswerModel):
     influences_cut: bool = Field(default=False, description="Whether there may be more.")
 
 
-class PublishedOut(AnswerModel):
+class PublishedOut(ResponseModel):
     """Verdict of the published classifier on the sentences selected so far."""
 
     entities: float = Field(description="Share of the question's names that it names.")
@@ -284,7 +279,7 @@ class PublishedOut(AnswerModel):
     probability: float = Field(description="That it suffices; hops end from 0.5 on.")
 
 
-class HopOut(AnswerModel):
+class HopOut(ResponseModel):
     """One propagation round."""
 
     hop: int
@@ -297,7 +292,7 @@ class HopOut(AnswerModel):
     )
 
 
-class SufficiencyOut(AnswerModel):
+class SufficiencyOut(ResponseModel):
     """Derivation of the probability of sufficiency."""
 
     probability: float = Field(description="The highest of model, vouched and remembered.")
@@ -323,7 +318,7 @@ class SufficiencyOut(AnswerModel):
     influences_cut: bool = Field(default=False, description="Whether there are more.")
 
 
-class TraceOut(AnswerModel):
+class TraceOut(ResponseModel):
     """Trace of an answer."""
 
     time_constraint: str | None
@@ -343,7 +338,7 @@ class TraceOut(AnswerModel):
     )
 
 
-class TimingsOut(AnswerModel):
+class TimingsOut(ResponseModel):
     """Durations by stage, in milliseconds."""
 
     analyse_ms: float
@@ -352,7 +347,7 @@ class TimingsOut(AnswerModel):
     total_ms: float
 
 
-class QueryOut(AnswerModel):
+class QueryOut(ResponseModel):
     """The answer to a query; feedback refers to it by ``query_id``."""
 
     query_id: UUID
@@ -399,20 +394,20 @@ class QueryOut(AnswerModel):
     )
 
 
-class BatchedOut(AnswerModel):
+class BatchedOut(ResponseModel):
     """Result of one question of a batch: its answer, or its error."""
 
     answer: QueryOut | None = None
     problem: Problem | None = None
 
 
-class BatchOut(AnswerModel):
+class BatchOut(ResponseModel):
     """An answer or a problem for each question, in their order."""
 
     answers: list[BatchedOut]
 
 
-class QueryExpansionOut(AnswerModel):
+class QueryExpansionOut(ResponseModel):
     """An expansion that a question came with."""
 
     method: str
@@ -433,7 +428,7 @@ class EpisodeOut(QueryOut):
     created_at: datetime
 
 
-class TracedQueryOut(AnswerModel):
+class TracedQueryOut(ResponseModel):
     """A query of a trace."""
 
     query_id: UUID
@@ -441,7 +436,7 @@ class TracedQueryOut(AnswerModel):
     created_at: datetime
 
 
-class TracedQueriesOut(AnswerModel):
+class TracedQueriesOut(ResponseModel):
     """The queries of a trace, oldest first."""
 
     collection: str
@@ -453,7 +448,7 @@ class AnswerIn(QueryIn):
     """A question to answer in words."""
 
 
-class CitationOut(AnswerModel):
+class CitationOut(ResponseModel):
     """A sentence that the answer rests on."""
 
     sentence_id: int

@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from engram.api.schemas import ResponseModel
 
 
-class CauseOut(BaseModel):
+class CauseOut(ResponseModel):
     """A verdict that counts, and the question that it was on."""
-
-    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
     feedback_id: int = Field(validation_alias="event_id")
     judge: str
@@ -51,10 +51,8 @@ class KeyCauseOut(CauseOut):
     weight: float
 
 
-class KeyUnitTraceOut(BaseModel):
+class KeyUnitTraceOut(ResponseModel):
     """A unit of an evolved key."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     unit_id: int
     method: str
@@ -64,29 +62,23 @@ class KeyUnitTraceOut(BaseModel):
     event_count: int
 
 
-class KeyTraceOut(BaseModel):
+class KeyTraceOut(ResponseModel):
     """The evolved key that a passage was found by."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     similarity: float = Field(description="Cosine of the key with the question, expansions included.")
     base_similarity: float = Field(description="The same of its base key.")
     units: list[KeyUnitTraceOut] = Field(description="What it is composed of, best first.")
 
 
-class FeatureTraceOut(BaseModel):
+class FeatureTraceOut(ResponseModel):
     """A feature of a passage; value times weight is what it adds to the score."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     value: float
     weight: float = Field(description="What is believed of it, with the verdicts that taught it.")
 
 
-class PassageTraceOut(BaseModel):
+class PassageTraceOut(ResponseModel):
     """Why a returned passage has its score, and what memory did to it."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     passage_id: str
     rank: int

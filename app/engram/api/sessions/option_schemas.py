@@ -45,6 +45,13 @@ class OptionsIn(Model):
         default=_BY_DEFAULT.combine,
         description="'tree': several conclusions become one by a vote, weighed by ratings, or by the LLM.",
     )
+    coverage: Annotated[float, Field(gt=0, le=1, strict=True)] = Field(
+        default=1.0,
+        description=(
+            "'rfm-rag': share of the question's triples that the pool has to cover for the session to end. "
+            "Below it, the missing part is asked for."
+        ),
+    )
     documents: Annotated[list[Annotated[Text, Field(max_length=200)]], Field(max_length=MOST_DOCUMENTS)] = Field(
         default_factory=list,
         description="'agent': passages that go by, in this order; by default those that the question finds.",

@@ -16,6 +16,7 @@ from engram.api.schemas import (
     JsonObject,
     Model,
     Question,
+    ResponseModel,
     Text,
     TraceId,
     Whole,
@@ -27,7 +28,7 @@ from engram.services.sessions.session_service import NewSession
 from engram.services.sessions.session_state import SessionRequest
 from engram.services.sessions.session_views import SessionView
 
-PlannerName = Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
+PlannerName = Literal["auto", "pool", "socratic", "tree", "agent", "rfm-rag", "caller"]
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 TURNS = 24
 """Rounds of an agent by default: two for each of ten documents, and some to spare."""
@@ -72,8 +73,8 @@ class StopIn(Model):
         description=(
             "'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from "
             "`threshold` on. 'covered': the pool names every content word of the question. 'published': "
-            "RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': "
-            "nothing."
+            "RFM-RAG's classifier of the pool, of planner 'rfm-rag' alone. 'llm': the LLM says that the pool "
+            "answers the question. 'rounds': nothing."
         ),
     )
     threshold: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
@@ -96,6 +97,7 @@ class SessionIn(Model):
             "configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. "
             "'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps "
             "what it needs of them in a graph of facts. 'auto': picks one of the first three. "
+            "'rfm-rag': RFM-RAG as published, for comparison: BM25, a coverage threshold, R-Feedback. "
             "'caller': you do, by POST /sessions/{id}/rounds."
         ),
     )
@@ -174,13 +176,7 @@ class RoundIn(Model):
         return [named(reference) for reference in self.evidence]
 
 
-class SessionModel(BaseModel):
-    """A response read off a service's dataclass."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-class CostOut(SessionModel):
+class CostOut(ResponseModel):
     """Cost so far."""
 
     rounds: int = 0
@@ -191,7 +187,7 @@ class CostOut(SessionModel):
     passages: int = 0
 
 
-class CuratedOut(SessionModel):
+class CuratedOut(ResponseModel):
     """Outcome of a round's sentences: kept, or dropped as repetitions of one kind."""
 
     kept: int = 0
@@ -200,14 +196,14 @@ class CuratedOut(SessionModel):
     contained: int = 0
 
 
-class GapOut(SessionModel):
+class GapOut(ResponseModel):
     """Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?."""
 
     text: str
     triple: list[str] | None
 
 
-class SessionWarningOut(SessionModel):
+class SessionWarningOut(ResponseModel):
     """Failure of the LLM in a round, and the substitute for it."""
 
     round: int
@@ -261,7 +257,7 @@ class RoundOut(BaseModel):
         )
 
 
-class EvidenceOut(SessionModel):
+class EvidenceOut(ResponseModel):
     """A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap."""
 
     sentence_id: int
@@ -275,7 +271,7 @@ class EvidenceOut(SessionModel):
     score: float | None
 
 
-class NoteOut(SessionModel):
+class NoteOut(ResponseModel):
     """A line of the working memory; `cites` names sentences of the pool."""
 
     kind: NoteKind
@@ -284,7 +280,7 @@ class NoteOut(SessionModel):
     round: int
 
 
-class SessionPassageOut(SessionModel):
+class SessionPassageOut(ResponseModel):
     """A passage that the session read; `evidence`: its sentences in the pool."""
 
     passage_id: str
@@ -294,7 +290,7 @@ class SessionPassageOut(SessionModel):
     evidence: list[int]
 
 
-class ConclusionOut(SessionModel):
+class ConclusionOut(ResponseModel):
     """The answer in words; `cites` names sentences of the pool."""
 
     text: str

@@ -4,8 +4,8 @@ A memory is a vector with one scalar uncertainty, its perplexity. A verdict obse
 question's direction only, so the filter is one-dimensional: it moves the memory along that direction and
 leaves everything orthogonal to it alone.
 
-All arithmetic is float64 and row by row, so a result does not depend on which rows are updated together: a replay,
-which takes one row at a time, comes to the same bits.
+All arithmetic is float64 and row by row, so a result does not depend on which rows are updated together: a batch of
+verdicts and a replay come to the same bits.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class MemoryUpdate:
     """Effect of one verdict on ``n`` memories.
 
     Attributes:
-        vectors: updated memories, (n, d), unit length unless asked otherwise, float32.
+        vectors: updated memories, (n, d), unit length, float32.
         perplexities: posterior perplexity, (n,), in [Q, 1].
         gains: Kalman gain, (n,), in (0, 1).
         residuals: verdict minus prediction, (n,), in [-1, 2].
@@ -74,47 +74,48 @@ def posterior_perplexity(perplexity: Floats, gain: Floats, process_noise: Floats
 def update_memories(
     vectors: NDArray[np.floating],
     perplexities: Floats,
-    direction: NDArray[np.floating],
+    directions: Floats,
     targets: Floats,
     observation_noise: Floats,
     process_noise: Floats | float,
     *,
-    normalise: bool = True,
     most: Floats | None = None,
 ) -> MemoryUpdate:
-    """Apply one verdict per memory along its question's direction (Eqs. 10-13).
+    """Apply one verdict per memory along its question's direction (Eqs. 10-13), and normalise the memories.
 
-    The paper states unit-length memories (Appendix A, Eq. 15) and proves the recursion
-    s' = (1 - K) s + K y (Eq. 16), which holds only for the inner product of the memory *before* it is
-    normalised. ``normalise=True`` keeps the stated state; ``normalise=False`` keeps the proven recursion.
+    The paper states unit-length memories (Appendix A, Eq. 15). The recursion that it proves, s' = (1 - K) s + K y
+    (Eq. 16), holds for the inner product of the memory before it is normalised.
 
     Args:
         vectors: memories, (n, d), none of them zero.
         perplexities: π, (n,), in [0, 1].
-        direction: the question's embedding, made unit length here: (d,), or (n, d) where they differ.
+        directions: embeddings of the questions as ``units`` makes them, (n, d), or (1, d) for the same one.
         targets: y, (n,), 1 for supporting, 0 otherwise.
         observation_noise: R, (n,), above 0.
         process_noise: Q, in (0, 1): one, or (n,) where they differ.
-        normalise: scale the updated memories to unit length.
         most: largest gain allowed, (n,), in [0, 1]; None: any. A memory of which it is 0 stays to the bit.
 
     Raises:
         ValueError: shapes do not agree, a vector is zero, or a value is out of its range.
     """
-    count = np.shape(vectors)[:1]
-    if np.ndim(vectors) != 2 or np.shape(direction) not in (np.shape(vectors)[1:], np.shape(vectors)):
-        raise ValueError("memories must be (n, d) and the direction (d,) or (n, d)")
-    if not (np.shape(perplexities) == np.shape(targets) == np.shape(observation_noise) == count):
+    memory = np.ascontiguousarray(vectors, dtype=np.float64)
+    count = memory.shape[:1]
+    if memory.ndim != 2 or directions.shape not in (memory.shape, (1, *memory.shape[1:])):
+        raise ValueError("memories must be (n, d) and the directions (1, d) or (n, d)")
+    if not (perplexities.shape == targets.shape == observation_noise.shape == count):
         raise ValueError("perplexities, targets and observation noise must be (n,)")
-    return update_along(
-        vectors,
-        perplexities,
-        units(np.atleast_2d(direction)),
-        targets,
-        observation_noise,
-        process_noise,
-        normalise=normalise,
-        most=most,
+    predictions = (memory * directions).sum(axis=1) / _lengths(memory)
+    residuals = targets - predictions
+    gains, noise = _capped(kalman_gain(perplexities, observation_noise), process_noise, most)
+    updated = memory + (gains * residuals)[:, None] * directions
+    updated /= _lengths(updated)[:, None]
+    if most is not None and not most.all():
+        updated = np.where((most > 0)[:, None], updated, memory)
+    return MemoryUpdate(
+        vectors=updated.astype(np.float32),
+        perplexities=posterior_perplexity(perplexities, gains, noise),
+        gains=gains,
+        residuals=residuals,
     )
 
 
@@ -126,37 +127,6 @@ def units(directions: NDArray[np.floating]) -> Floats:
     """
     rows = np.ascontiguousarray(directions, dtype=np.float64)  # another layout is summed up in another order
     return rows / _lengths(rows)[:, None]
-
-
-def update_along(
-    vectors: NDArray[np.floating],
-    perplexities: Floats,
-    along: Floats,
-    targets: Floats,
-    observation_noise: Floats,
-    process_noise: Floats | float,
-    *,
-    normalise: bool = True,
-    most: Floats | None = None,
-) -> MemoryUpdate:
-    """``update_memories`` along directions that ``units`` made, (1, d) or (n, d)."""
-    memory = np.ascontiguousarray(vectors, dtype=np.float64)
-    lengths = _lengths(memory)
-    projections = (memory * along).sum(axis=1)
-    predictions = projections / lengths if normalise else projections
-    residuals = targets - predictions
-    gains, noise = _capped(kalman_gain(perplexities, observation_noise), process_noise, most)
-    updated = memory + (gains * residuals)[:, None] * along
-    if normalise:
-        updated /= _lengths(updated)[:, None]
-    if most is not None and not most.all():
-        updated = np.where((most > 0)[:, None], updated, memory)
-    return MemoryUpdate(
-        vectors=updated.astype(np.float32),
-        perplexities=posterior_perplexity(perplexities, gains, noise),
-        gains=gains,
-        residuals=residuals,
-    )
 
 
 def update_supports(

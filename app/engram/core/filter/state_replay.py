@@ -1,30 +1,38 @@
-"""States as the log says they are: the step of ``states`` taken once for each event, in the order of application.
+"""States as the log says they are: the observations of all events, moved by the engine that workers use.
 
-A state goes its own way, event by event, and what it comes to does not depend on which others are replayed beside
-it. Without an event it goes another way from that event on. All ways of a state are gone together, which takes
-little longer than one of them.
+A state follows its own events, and its result does not depend on which others are replayed beside it. Without an
+event it goes another way: it is then a state of its own, with all observations but the event's. The log is read in
+batches, so that a replay holds little at once.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
 from typing import Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engram.core.filter.caps import Said, contested, with_word
+from engram.core.filter.observations import Directions, Observations, hear, move_memories, move_supports
+from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import (
+    AUDITED,
     CHANNELS,
     Audit,
     AuditRows,
     Event,
     SentenceMemory,
-    SentenceObservation,
     Support,
     Vector,
-    move_memories,
-    move_supports,
 )
 
 State = TypeVar("State", SentenceMemory, Support)
+Key = TypeVar("Key")
+Way = int | None
+"""The event that is left out; None: none is."""
+BATCH = 4_000
+"""Steps that are held and moved together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +49,6 @@ class ReplayStep:
     event: Event
     recorded: Audit
     direction: Vector | None = None
-
-    @property
-    def observation(self) -> SentenceObservation:
-        """Return the event's observation with its own noise; later settings do not change the past."""
-        return SentenceObservation(
-            self.event, self.recorded.sentence_id, self.recorded.target, self.recorded.observation_noise
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,53 +92,106 @@ def memories(
         steps: by sentence, sequence and channel.
         without: events to leave out, each by itself.
     """
-    for sentence, of_sentence in groupby(steps, key=lambda step: step.recorded.sentence_id):
-        begun = {
-            channel: SentenceMemory(sentence, channel, bases[sentence, channel])
-            for channel in CHANNELS
-            if (sentence, channel) in bases
-        }
-        yield from _sentence(begun, of_sentence, without)
+    paths: dict[int, _SentencePaths] = {}
+    for batch, unfinished in _batches(steps, lambda step: step.recorded.sentence_id):
+        for step in batch:
+            sentence = step.recorded.sentence_id
+            if sentence not in paths:
+                paths[sentence] = _SentencePaths.begun(sentence, bases)
+            if step.event.id in without:
+                paths[sentence].fork(step.event.id)
+        _move_memories(paths, batch)
+        for sentence in [sentence for sentence in paths if sentence != unfinished]:
+            yield from paths.pop(sentence).replayed()
 
 
 @dataclass(frozen=True, slots=True)
-class _SentencePath:
-    """States of one sentence: memories by channel, and judgements by question."""
+class _SentencePaths:
+    """Memories of one sentence on all its ways.
 
-    memories: dict[str, SentenceMemory]
-    said: dict[int, Said]
+    All channels belong together, because they share what judges said of the sentence.
 
-    def fork(self) -> "_SentencePath":
-        return _SentencePath(dict(self.memories), dict(self.said))
+    Attributes:
+        memories: (way, channel) -> memory.
+        statements: (way, question) -> statements on the sentence.
+        ways: in the order in which they began.
+        corrected: channel -> see ``Replayed``.
+    """
 
+    memories: dict[tuple[Way, str], SentenceMemory]
+    statements: dict[tuple[Way, int], Said]
+    ways: list[Way]
+    corrected: dict[str, list[Audit]]
 
-def _sentence(
-    begun: dict[str, SentenceMemory], steps: Iterator[ReplayStep], without: Container[int]
-) -> Iterator[Replayed[SentenceMemory]]:
-    """All channels of a sentence together: they hear the same of what judges said of it."""
-    ways: dict[int | None, _SentencePath] = {None: _SentencePath(begun, {})}
-    corrected: dict[str, list[Audit]] = {channel: [] for channel in begun}
-    for _, of_event in groupby(steps, key=lambda step: step.sequence):
-        observations = list(of_event)
-        event, target = observations[0].event, observations[0].recorded.target
-        fork = ways[None].fork() if event.id in without else None
-        before = [way.said.get(event.question_id, ()) for way in ways.values()]
-        for step in observations:
-            channel = step.recorded.channel
-            if channel in begun:
-                states = [way.memories[channel] for way in ways.values()]
-                moved, told = move_memories(states, before, [step.observation] * len(states), _direction(step))
-                for way, memory in zip(ways.values(), moved, strict=True):
-                    way.memories[channel] = memory
-                corrected[channel] += _wrong(step, told)
-        for way, said in zip(ways.values(), before, strict=True):
-            way.said[event.question_id] = with_word(said, event.judge, target)
-        if fork is not None:
-            ways[event.id] = fork
-    for left_out, way in ways.items():
-        for channel, memory in way.memories.items():
+    @classmethod
+    def begun(cls, sentence: int, bases: Bases) -> "_SentencePaths":
+        channels = [channel for channel in CHANNELS if (sentence, channel) in bases]
+        own: dict[tuple[Way, str], SentenceMemory] = {
+            (None, channel): SentenceMemory(sentence, channel, bases[sentence, channel]) for channel in channels
+        }
+        return cls(own, {}, [None], {channel: [] for channel in channels})
+
+    def fork(self, event: int) -> None:
+        """Begin the way without an event, from where the main way stands."""
+        if event in self.ways:
+            return
+        self.ways.append(event)
+        for channel in self.corrected:
+            self.memories[event, channel] = self.memories[None, channel]
+        self.statements.update(
+            {(event, question): words for (way, question), words in self.statements.items() if way is None}
+        )
+
+    def replayed(self) -> Iterator[Replayed[SentenceMemory]]:
+        """The memories that any event moved."""
+        for (way, channel), memory in self.memories.items():
             if memory.update_count:
-                yield Replayed(memory, left_out, corrected[channel] if left_out is None else [])
+                yield Replayed(memory, way, self.corrected[channel] if way is None else [])
+
+
+def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplayStep]) -> None:
+    """Move the memories of the batch's sentences on all their ways."""
+    moves = [
+        (step, paths[step.recorded.sentence_id], way)
+        for step in batch
+        for way in paths[step.recorded.sentence_id].ways
+        if way != step.event.id
+    ]
+    opposed = _hear_sentences(moves)
+    based = [row for row, (step, path, _) in enumerate(moves) if step.recorded.channel in path.corrected]
+    own = [moves[row] for row in based]
+    places: dict[tuple[int, Way, str], int] = {}
+    states = [
+        places.setdefault((step.recorded.sentence_id, way, step.recorded.channel), len(places))
+        for step, _, way in own
+    ]
+    before = [paths[sentence].memories[way, channel] for sentence, way, channel in places]
+    observations = _observations([step for step, _, _ in own], states, opposed[based])
+    memories_after, audit = move_memories(
+        MemoryRows.from_rows(before), observations, _directions([step for step, _, _ in own])
+    )
+    for (sentence, way, channel), memory in zip(places, memories_after, strict=True):
+        paths[sentence].memories[way, channel] = memory
+    for row, right in _corrections([(step, way) for step, _, way in own], audit):
+        own[row][1].corrected[right.channel].append(right)
+
+
+def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> NDArray[np.bool_]:
+    """Add the steps to what was said of their sentences; which of them contradict other judges, (n,)."""
+    judged_paths: dict[tuple[int, Way, int], _SentencePaths] = {}
+    places: dict[tuple[int, Way, int], int] = {}
+    own = []
+    for step, path, way in moves:
+        key = (step.recorded.sentence_id, way, step.event.question_id)
+        judged_paths[key] = path
+        own.append(places.setdefault(key, len(places)))
+    statements = [path.statements.get((way, question), ()) for (_, way, question), path in judged_paths.items()]
+    opposed = hear(
+        statements, own, [step.event.judge for step, _, _ in moves], [step.recorded.target for step, _, _ in moves]
+    )
+    for ((_, way, question), path), words in zip(judged_paths.items(), statements, strict=True):
+        path.statements[way, question] = words
+    return opposed
 
 
 def supports(steps: Iterable[ReplayStep], without: Container[int] = frozenset()) -> Iterator[Replayed[Support]]:
@@ -147,20 +201,44 @@ def supports(steps: Iterable[ReplayStep], without: Container[int] = frozenset())
         steps: by question, sentence and sequence.
         without: events to leave out, each by itself; a support without its only event is as it began.
     """
-    for (question, sentence), of_state in groupby(
-        steps, key=lambda step: (step.event.question_id, step.recorded.sentence_id)
-    ):
-        ways: dict[int | None, Support] = {None: Support(question, sentence)}
-        corrected: list[Audit] = []
-        for step in of_state:
-            fork = ways[None]
-            moved, told = move_supports(list(ways.values()), [step.observation] * len(ways))
-            ways = dict(zip(ways, moved, strict=True))
-            corrected += _wrong(step, told)
+    paths: dict[tuple[int, int], dict[Way, Support]] = {}
+    corrected: dict[tuple[int, int], list[Audit]] = {}
+    for batch, unfinished in _batches(steps, _support_key):
+        for step in batch:
+            key = _support_key(step)
+            ways = paths.setdefault(key, {None: Support(*key)})
             if step.event.id in without:
-                ways[step.event.id] = fork
-        for left_out, state in ways.items():
-            yield Replayed(state, left_out, corrected if left_out is None else [])
+                ways.setdefault(step.event.id, ways[None])
+        for step, right in _move_supports(paths, batch):
+            corrected.setdefault(_support_key(step), []).append(right)
+        for key in [key for key in paths if key != unfinished]:
+            own = corrected.pop(key, [])
+            for way, support in paths.pop(key).items():
+                yield Replayed(support, way, own if way is None else [])
+
+
+def _move_supports(
+    paths: Mapping[tuple[int, int], dict[Way, Support]], batch: Sequence[ReplayStep]
+) -> Iterator[tuple[ReplayStep, Audit]]:
+    """Move the supports of the batch on all their ways; corrections as of ``_corrections``."""
+    moves = [(step, way) for step in batch for way in paths[_support_key(step)] if way != step.event.id]
+    places: dict[tuple[tuple[int, int], Way], int] = {}
+    states = [places.setdefault((_support_key(step), way), len(places)) for step, way in moves]
+    before = SupportRows.from_rows([paths[key][way] for key, way in places])
+    statements = [*before.said]
+    opposed = hear(
+        statements, states, [step.event.judge for step, _ in moves], [step.recorded.target for step, _ in moves]
+    )
+    observations = _observations([step for step, _ in moves], states, opposed)
+    supports_after, audit = move_supports(before, observations, statements)
+    for (key, way), support in zip(places, supports_after, strict=True):
+        paths[key][way] = support
+    for row, right in _corrections(moves, audit):
+        yield moves[row][0], right
+
+
+def _support_key(step: ReplayStep) -> tuple[int, int]:
+    return step.event.question_id, step.recorded.sentence_id
 
 
 def against(words: Iterable[SentenceJudgement]) -> set[int]:
@@ -175,13 +253,79 @@ def against(words: Iterable[SentenceJudgement]) -> set[int]:
     return found
 
 
-def _wrong(step: ReplayStep, audit_rows: AuditRows) -> list[Audit]:
-    """The row as it ought to read; nothing if it does. All ways' first is that of all events."""
-    right = next(iter(audit_rows))
-    return [] if right == step.recorded else [right]
+def _batches(
+    steps: Iterable[ReplayStep], key_of: Callable[[ReplayStep], Key]
+) -> Iterator[tuple[list[ReplayStep], Key | None]]:
+    """Batches of steps, each with the key of the state that goes on in the next one; None: none does."""
+    remaining = iter(steps)
+    batch = list(islice(remaining, BATCH))
+    while batch:
+        following = list(islice(remaining, BATCH))
+        last = key_of(batch[-1])
+        yield batch, last if following and key_of(following[0]) == last else None
+        batch = following
 
 
-def _direction(step: ReplayStep) -> Vector:
-    if step.direction is None:
-        raise ValueError(f"event {step.event.id} moved a memory without a direction")
-    return step.direction
+def _observations(steps: Sequence[ReplayStep], states: Sequence[int], opposed: NDArray[np.bool_]) -> Observations:
+    """Make an observation of each step, of the state at this place."""
+    events: dict[int, Event] = {}
+    places: dict[int, int] = {}
+    for step in steps:
+        if step.event.id not in events:
+            places[step.event.id] = len(events)
+            events[step.event.id] = step.event
+    recorded = [step.recorded for step in steps]
+    return Observations(
+        events=list(events.values()),
+        event_places=np.array([places[row.event_id] for row in recorded], dtype=np.int64),
+        states=np.array(states, dtype=np.int64),
+        sentence_ids=np.array([row.sentence_id for row in recorded], dtype=np.int64),
+        channels=np.array([AUDITED.index(row.channel) for row in recorded], dtype=np.int64),
+        targets=np.array([row.target for row in recorded], dtype=np.int64),
+        noise=np.array([row.observation_noise for row in recorded], dtype=np.float64),
+        opposed=opposed,
+    )
+
+
+def _directions(steps: Sequence[ReplayStep]) -> Directions:
+    """Directions of the steps; an event has one for each channel.
+
+    Raises:
+        ValueError: a step has none.
+    """
+    vectors: list[Vector] = []
+    places: dict[tuple[int, str], int] = {}
+    for step in steps:
+        key = step.event.id, step.recorded.channel
+        if key not in places:
+            if step.direction is None:
+                raise ValueError(f"event {step.event.id} moved a memory without a direction")
+            places[key] = len(vectors)
+            vectors.append(step.direction)
+    rows = [places[step.event.id, step.recorded.channel] for step in steps]
+    return Directions(vectors, np.array(rows, dtype=np.int64))
+
+
+def _corrections(moves: Sequence[tuple[ReplayStep, Way]], audit: AuditRows) -> Iterator[tuple[int, Audit]]:
+    """Audit rows of the main way that differ from what is recorded, with their places in ``moves``."""
+    recorded = np.array(
+        [
+            (row.gain, row.residual, row.perplexity_before, row.perplexity_after)
+            for row in (step.recorded for step, _ in moves)
+        ],
+        dtype=np.float64,
+    ).reshape(-1, 4)
+    right = np.stack([audit.gains, audit.residuals, audit.perplexities_before, audit.perplexities_after], axis=1)
+    main = np.array([way is None for _, way in moves], dtype=np.bool_)
+    for row in np.flatnonzero(main & (recorded != right).any(axis=1)).tolist():
+        gain, residual, before, after = right[row].tolist()
+        yield (
+            row,
+            replace(
+                moves[row][0].recorded,
+                gain=gain,
+                residual=residual,
+                perplexity_before=before,
+                perplexity_after=after,
+            ),
+        )

@@ -2,17 +2,30 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import GainBudget, Said
+from engram.core.filter.caps import UNTOUCHED, GainBudget, Said
 from engram.core.filter.kalman import Floats
 from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 
 Ids = NDArray[np.int64]
 Kept = Mapping[str, float]
-"""Judge -> the share that it left of a state, see ``caps.Pulled``."""
+"""Judge -> the share that it left of a state, see ``caps.GainBudget``."""
+_NOTHING: Kept = {}
+_SUPPORT_ARRAYS = (
+    "question_ids",
+    "sentence_ids",
+    "supports",
+    "perplexities",
+    "update_counts",
+    "complete",
+    "answered",
+    "sufficiency",
+)
+_SUPPORT_LISTS = ("days", "kept", "said")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,34 @@ class SupportRows:
             answered=np.array([row.answered for row in rows], dtype=np.float64),
             sufficiency=np.array([row.sufficiency for row in rows], dtype=np.float64),
         )
+
+    @classmethod
+    def begun(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
+        """Rows of (question, sentence) ``keys`` of which nothing was said yet."""
+        count = len(keys)
+        ids = np.array(keys, dtype=np.int64).reshape(-1, 2)
+        return cls(
+            question_ids=ids[:, 0],
+            sentence_ids=ids[:, 1],
+            supports=np.zeros(count),
+            perplexities=np.ones(count),
+            update_counts=np.zeros(count, dtype=np.int64),
+            complete=np.zeros(count, dtype=np.bool_),
+            days=[UNTOUCHED.day] * count,
+            kept=[_NOTHING] * count,
+            said=[()] * count,
+            answered=np.zeros(count),
+            sufficiency=np.zeros(count),
+        )
+
+    def merged(self, other: "SupportRows") -> "SupportRows":
+        """Rows of both, by question and sentence."""
+        arrays = {name: np.append(getattr(self, name), getattr(other, name)) for name in _SUPPORT_ARRAYS}
+        lists = {name: [*getattr(self, name), *getattr(other, name)] for name in _SUPPORT_LISTS}
+        order = np.lexsort((arrays["sentence_ids"], arrays["question_ids"]))
+        columns: dict[str, Any] = {name: values[order] for name, values in arrays.items()}
+        columns |= {name: [values[place] for place in order.tolist()] for name, values in lists.items()}
+        return SupportRows(**columns)
 
     def __len__(self) -> int:
         return len(self.sentence_ids)

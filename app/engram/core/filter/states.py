@@ -1,25 +1,19 @@
-"""The one step of learning: a state and what an event says of it give the next state and an audit row.
+"""States that verdicts move, the observations that move them, and the audit of each move.
 
-Whoever computes a learned state takes this step: the worker that applies verdicts, a replay of the log and what
-goes by it (revocations, verifications, past states), and an explanation that leaves a verdict out. States are the
-memories of a sentence (GAM-RAG, Eq. 2), a vector each, and how surely a sentence supports a question, a number.
-Both go by the same filter (``kalman``), within the caps of the judge (``caps``).
-
-Many states are moved together, each by an event of its own (``steps``: by those of a batch). What becomes of each
-does not depend on the others, to the bit.
+States are the memories of a sentence (GAM-RAG, Eq. 2), a vector each, and how surely a sentence supports a
+question, a number. One engine (``observations``) moves them, for workers, replays and explanations.
 """
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter import kalman, sufficiency_memory
-from engram.core.filter.caps import UNTOUCHED, GainBudget, Said, allowed_gain, with_word
-from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
+from engram.core.filter import kalman
+from engram.core.filter.caps import UNTOUCHED, GainBudget, Said
+from engram.core.filter.kalman import Floats
 
 Vector = NDArray[np.float32]
 
@@ -241,161 +235,3 @@ def seen_noise(observation_noise: float, examined: float) -> float:
     if not 0.0 < examined <= 1.0:
         raise ValueError("an examination probability must lie in (0, 1]")
     return observation_noise / examined
-
-
-def move_memories(
-    memories: Sequence[SentenceMemory],
-    statements: Sequence[Said],
-    observations: Sequence[SentenceObservation],
-    direction: NDArray[Any],
-) -> tuple[list[SentenceMemory], AuditRows]:
-    """Memories after one more event each, and the audit of it, in their order.
-
-    Args:
-        statements: what judges said before of each one's sentence for its event's question.
-        observations: one for each; they may be of several events.
-        direction: the question's embedding, or its time constraint's: (d,), or (n, d) where they differ.
-
-    Raises:
-        ValueError: the lengths differ, or a value is out of its range.
-    """
-    if not memories:
-        return [], AuditRows.none()
-    prior = _Prior.gather(memories, statements, observations)
-    update = kalman.update_memories(
-        np.stack([memory.vector for memory in memories]),
-        prior.perplexities,
-        direction,
-        prior.targets,
-        prior.noise,
-        prior.process_noise,
-        most=prior.most,
-    )
-    after = [
-        SentenceMemory(memory.sentence_id, memory.channel, vector, perplexity, memory.update_count + 1, pulled)
-        for memory, vector, perplexity, pulled in zip(
-            memories, update.vectors, update.perplexities.tolist(), prior.pulled_by(update.gains), strict=True
-        )
-    ]
-    return after, prior.audit([memory.channel for memory in memories], update)
-
-
-def move_supports(
-    supports: Sequence[Support], observations: Sequence[SentenceObservation]
-) -> tuple[list[Support], AuditRows]:
-    """Supports after one more event each, and the audit of it: see ``move_memories``."""
-    if not supports:
-        return [], AuditRows.none()
-    prior = _Prior.gather(supports, [support.said for support in supports], observations)
-    update = kalman.update_supports(
-        np.array([support.support for support in supports]),
-        prior.perplexities,
-        prior.targets,
-        prior.noise,
-        prior.process_noise,
-        most=prior.most,
-    )
-    answered, sufficiency = sufficiency_memory.updated_sufficiency(
-        np.array([support.answered for support in supports]),
-        np.array([support.sufficiency for support in supports]),
-        targets=prior.targets,
-        gains=update.gains,
-        judged=np.array([observed.event.sufficiency for observed in observations], dtype=np.float64),
-        complete=np.array([observed.event.complete for observed in observations], dtype=np.bool_),
-    )
-    after = [
-        Support(
-            support.question_id,
-            support.sentence_id,
-            value,
-            perplexity,
-            support.update_count + 1,
-            observed.event.complete,
-            pulled,
-            with_word(support.said, observed.event.judge, observed.target),
-            highest,
-            risen,
-        )
-        for support, observed, value, perplexity, pulled, highest, risen in zip(
-            supports,
-            observations,
-            update.supports.tolist(),
-            update.perplexities.tolist(),
-            prior.pulled_by(update.gains),
-            answered.tolist(),
-            sufficiency.tolist(),
-            strict=True,
-        )
-    ]
-    return after, prior.audit([RECALL] * len(supports), update)
-
-
-@dataclass(frozen=True, slots=True)
-class _Prior:
-    """States before one event each, and the events' observations; arrays are (n,).
-
-    Attributes:
-        pulled: what judges left of each so far on the event's day.
-        most: the largest gain that the judge's caps allow.
-    """
-
-    observations: Sequence[SentenceObservation]
-    pulled: list[GainBudget]
-    perplexities: Floats
-    targets: Floats
-    noise: Floats
-    process_noise: Floats
-    most: Floats
-
-    @classmethod
-    def gather(
-        cls,
-        states: Sequence[SentenceMemory | Support],
-        statements: Sequence[Said],
-        observations: Sequence[SentenceObservation],
-    ) -> "_Prior":
-        budgets = [
-            state.pulled.on(observed.event.day) for state, observed in zip(states, observations, strict=True)
-        ]
-        most = [
-            allowed_gain(
-                left,
-                words,
-                observed.event.judge,
-                observed.target,
-                share=observed.event.share,
-                contested_share=observed.event.contested_share,
-            )
-            for left, words, observed in zip(budgets, statements, observations, strict=True)
-        ]
-        return cls(
-            observations=observations,
-            pulled=budgets,
-            perplexities=np.array([state.perplexity for state in states]),
-            targets=np.array([float(observed.target) for observed in observations]),
-            noise=np.array([observed.observation_noise for observed in observations]),
-            process_noise=np.array([observed.event.process_noise for observed in observations]),
-            most=np.array(most),
-        )
-
-    def pulled_by(self, gains: Floats) -> list[GainBudget]:
-        """Return the gain budgets after the events."""
-        return [
-            left.after(observed.event.judge, gain)
-            for left, observed, gain in zip(self.pulled, self.observations, gains.tolist(), strict=True)
-        ]
-
-    def audit(self, channels: Sequence[str], update: MemoryUpdate | SupportUpdate) -> AuditRows:
-        """Return the audits of the update."""
-        return AuditRows(
-            event_ids=np.array([observed.event.id for observed in self.observations], dtype=np.int64),
-            sentence_ids=np.array([observed.sentence_id for observed in self.observations], dtype=np.int64),
-            channels=np.array([AUDITED.index(channel) for channel in channels], dtype=np.int64),
-            targets=np.array([observed.target for observed in self.observations], dtype=np.int64),
-            observation_noise=self.noise,
-            gains=update.gains,
-            residuals=update.residuals,
-            perplexities_before=self.perplexities,
-            perplexities_after=update.perplexities,
-            process_noise=self.process_noise,
-        )

@@ -1,5 +1,5 @@
 """Text to unit vectors: one Protocol, an ONNX and a torch runtime, the same vectors from both."""
 
-from engram.providers.embedder.encoder_protocol import Embedder, load_embedder
+from engram.providers.embedder.encoder_protocol import Embedder, load_embedder, load_precisions
 
-__all__ = ["Embedder", "load_embedder"]
+__all__ = ["Embedder", "load_embedder", "load_precisions"]

@@ -6,20 +6,22 @@ x = norm(x + attention(x)), x = norm(x + feed_forward(x)). Weights bear the name
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.providers.embedder.int8_weights import BLOCK, Precision, rounded
-from engram.providers.embedder.onnx_messages import FLOAT, INT64, UINT8, OnnxNode, Tensor, model
+from engram.providers.embedder.int8_weights import BLOCK, rounded
+from engram.providers.embedder.onnx_messages import FLOAT, INT8, INT64, UINT8, OnnxNode, Tensor, model
+from engram.providers.embedder.precisions import Precision
 
 Given = NDArray[Any]
 """Weights in single precision or in whole numbers of eight bits."""
 Array = NDArray[np.float32] | NDArray[np.int64]
 
-_KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): UINT8}
-_EMBEDDINGS = "embeddings"
+_KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): UINT8, np.dtype(np.int8): INT8}
+EMBEDDINGS = "embeddings"
 _UNUSED = ("embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias")
 """Published along with the weights: numbers 0, 1, 2, ... and a layer that sentence encoders do not read."""
 
@@ -60,11 +62,11 @@ def names_of(shape: Shape) -> frozenset[str]:
         for layer in range(shape.layers)
         for step in (*dense, "intermediate.dense", "output.dense", *norms)
     ]
-    tables = (f"{_EMBEDDINGS}.{kind}_embeddings.weight" for kind in ("word", "position", "token_type"))
+    tables = (f"{EMBEDDINGS}.{kind}_embeddings.weight" for kind in ("word", "position", "token_type"))
     return frozenset(
         (
             *tables,
-            *(f"{step}.{part}" for step in (*steps, f"{_EMBEDDINGS}.LayerNorm") for part in ("weight", "bias")),
+            *(f"{step}.{part}" for step in (*steps, f"{EMBEDDINGS}.LayerNorm") for part in ("weight", "bias")),
         )
     )
 
@@ -82,29 +84,25 @@ def write(
     ``pooling`` is "mean" over the tokens of the mask, or "cls", the first token. Every row of the mask must have a
     one. Raises ``ValueError`` if the weights are of another width than ``shape``.
     """
-    width = weights[f"{_EMBEDDINGS}.word_embeddings.weight"].shape[1]
-    if width != shape.width:
-        raise ValueError(f"the weights are {width} wide, the configuration says {shape.width}")
-    graph = _Graph(shape, weights, precision)
-    tokens = graph.embeddings()
-    bias = graph.attention_bias()
-    for layer in range(shape.layers):
-        tokens = graph.layer(f"encoder.layer.{layer}", tokens, bias)
-    graph.pooled(tokens, pooling)
-    written = model(
-        graph.nodes,
-        inputs=[Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")],
-        outputs=[Tensor("embedding", FLOAT, ("batch", shape.width))],
-        initializers=[Tensor(name, _KINDS[array.dtype], array.shape) for name, array in graph.given.items()],
-        constants=graph.constants,
-    )
-    return written, graph.given
+    graph = BertGraph(shape, weights, precision)
+    graph.encode(pooling)
+    return graph.written(), graph.given
 
 
-class _Graph:
+class BertGraph:
     """Nodes in the order in which they run; every method adds some and returns the name of their result."""
 
-    def __init__(self, shape: Shape, weights: Mapping[str, NDArray[np.float32]], precision: Precision) -> None:
+    def __init__(
+        self, shape: Shape, weights: Mapping[str, NDArray[np.float32]], precision: Precision = "float32"
+    ) -> None:
+        """Begin a graph.
+
+        Raises:
+            ValueError: the weights are of another width than ``shape``.
+        """
+        width = weights[f"{EMBEDDINGS}.word_embeddings.weight"].shape[1]
+        if width != shape.width:
+            raise ValueError(f"the weights are {width} wide, the configuration says {shape.width}")
         self._shape = shape
         self._weights = weights
         self._precision = precision
@@ -112,15 +110,44 @@ class _Graph:
         self.given: dict[str, Given] = {}
         self.constants: dict[str, Array] = {}
 
+    def encode(self, pooling: str) -> None:
+        """Add all steps from token ids to unit vectors."""
+        tokens = self.embeddings()
+        bias = self.attention_bias()
+        for layer in range(self._shape.layers):
+            tokens = self.layer(f"encoder.layer.{layer}", tokens, bias)
+        self.pooled(tokens, pooling)
+
+    def written(self, more: Mapping[str, int] = MappingProxyType({})) -> bytes:
+        """The graph as an ONNX model.
+
+        Args:
+            more: results (b, t, n) to give out besides the vectors, by name, and their n.
+        """
+        return model(
+            self.nodes,
+            inputs=[Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")],
+            outputs=[
+                Tensor("embedding", FLOAT, ("batch", self._shape.width)),
+                *(Tensor(name, FLOAT, ("batch", "tokens", width)) for name, width in more.items()),
+            ],
+            initializers=[Tensor(name, _KINDS[array.dtype], array.shape) for name, array in self.given.items()],
+            constants=self.constants,
+        )
+
     def embeddings(self) -> str:
-        """Sum of word, position and token type, normalised: (b, t, d). All tokens are of the first type."""
-        words = self._give("words", self._weights[f"{_EMBEDDINGS}.word_embeddings.weight"])
-        positions = self._weights[f"{_EMBEDDINGS}.position_embeddings.weight"]
-        first_type = self._weights[f"{_EMBEDDINGS}.token_type_embeddings.weight"][0]
+        """Sum of word, position and token type, normalised: (b, t, d)."""
+        return self._norm(EMBEDDINGS, self._embedded())
+
+    def _embedded(self) -> str:
+        """Sum of word, position and token type: (b, t, d). All tokens are of the first type."""
+        words = self._give("words", self._weights[f"{EMBEDDINGS}.word_embeddings.weight"])
+        positions = self._weights[f"{EMBEDDINGS}.position_embeddings.weight"]
+        first_type = self._weights[f"{EMBEDDINGS}.token_type_embeddings.weight"][0]
         table = self._give("positions", positions + first_type)
         width = self._add("Slice", self._add("Shape", "input_ids"), self._whole(1), self._whole(2))
         places = self._add("Slice", table, self._whole(0), width, self._whole(0))
-        return self._norm(_EMBEDDINGS, self._add("Add", self._add("Gather", words, "input_ids"), places))
+        return self._add("Add", self._add("Gather", words, "input_ids"), places)
 
     def attention_bias(self) -> str:
         """0 for a token of the mask, the least number for one outside it, whose share is then 0: (b, 1, 1, t)."""
@@ -149,23 +176,32 @@ class _Graph:
         self.nodes.append(OnnxNode("LpNormalization", [vectors], ["embedding"], {"axis": 1, "p": 2}))
 
     def _attention(self, name: str, tokens: str, bias: str) -> str:
-        """softmax(q kᵀ / √(d / heads) + bias) v for each head, put side by side: (b, t, d)."""
+        """Attention of all heads, put side by side: (b, t, d)."""
         size = self._shape.width // self._shape.heads
+        query, key, value = (self._dense(f"{name}.{part}", tokens) for part in ("query", "key", "value"))
         divided = self._whole(0, 0, self._shape.heads, size)
-        query, key, value = (
-            self._add("Reshape", self._dense(f"{name}.{part}", tokens), divided)
-            for part in ("query", "key", "value")
-        )
+        return self._attend((query, key, value), divided, self._whole(0, 0, self._shape.width), bias)
+
+    def _attend(self, parts: tuple[str, str, str], divided: str, joined: str, bias: str) -> str:
+        """softmax(q kᵀ / √(d / heads) + bias) v for each head, put side by side.
+
+        Args:
+            parts: query, key and value.
+            divided: shape of each with its heads apart, (b, t, heads, d / heads).
+            joined: shape of the result.
+            bias: result of ``attention_bias``.
+        """
+        query, key, value = (self._add("Reshape", part, divided) for part in parts)
         nearness = self._add(
             "MatMul",
             self._add("Transpose", query, perm=(0, 2, 1, 3)),
             self._add("Transpose", key, perm=(0, 2, 3, 1)),
         )
+        size = self._shape.width // self._shape.heads
         scores = self._add("Add", self._add("Div", nearness, self._real(size**0.5)), bias)
         heads = self._add(
             "MatMul", self._add("Softmax", scores, axis=-1), self._add("Transpose", value, perm=(0, 2, 1, 3))
         )
-        joined = self._whole(0, 0, self._shape.width)
         return self._add("Reshape", self._add("Transpose", heads, perm=(0, 2, 1, 3)), joined)
 
     def _dense(self, name: str, values: str) -> str:
@@ -189,9 +225,13 @@ class _Graph:
         return result
 
     def _norm(self, name: str, values: str) -> str:
-        scale = self._give(f"{name}.LayerNorm.weight", self._weights[f"{name}.LayerNorm.weight"])
-        bias = self._give(f"{name}.LayerNorm.bias", self._weights[f"{name}.LayerNorm.bias"])
-        return self._add("LayerNormalization", values, scale, bias, axis=-1, epsilon=float(self._shape.epsilon))
+        scale, bias = (self._weights[f"{name}.LayerNorm.{part}"] for part in ("weight", "bias"))
+        return self._normalised(f"{name}.LayerNorm", values, scale, bias)
+
+    def _normalised(self, name: str, values: str, scale: NDArray[np.float32], bias: NDArray[np.float32]) -> str:
+        """Values with mean 0 and variance 1 in each row, times ``scale``, plus ``bias``, both (d,)."""
+        parameters = self._give(f"{name}.weight", scale), self._give(f"{name}.bias", bias)
+        return self._add("LayerNormalization", values, *parameters, axis=-1, epsilon=float(self._shape.epsilon))
 
     def _gelu(self, values: str) -> str:
         """x (1 + erf(x / √2)) / 2, in the form that onnxruntime makes one operator of."""

@@ -1,12 +1,7 @@
 """Weights in eight bits: a quarter of what a layer reads, and reading takes the time where texts come singly."""
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
-
-Precision = Literal["float32", "int8"]
-"""In which the weights of dense layers are kept; everything else is in single precision."""
 
 BLOCK = 32
 """Weights that share a scale. Inputs are rounded by blocks of the same size, as a layer is computed."""

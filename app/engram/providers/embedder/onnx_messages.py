@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-FLOAT, UINT8, INT64 = 1, 2, 7
+FLOAT, UINT8, INT8, INT64 = 1, 2, 3, 7
 """`TensorProto.DataType`."""
 
 IR_VERSION = 8

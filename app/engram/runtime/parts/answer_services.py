@@ -7,13 +7,13 @@ from engram.config.settings import Settings
 from engram.runtime.models import Models
 from engram.runtime.parts.auth_services import AuthServices
 from engram.runtime.parts.retrieval_services import RetrievalServices
+from engram.services.answers.reranking import RerankService
+from engram.services.answers.worded_answer import AnswerService
+from engram.services.experiments.arm_comparison import CompareService
+from engram.services.experiments.experiment_arms import ServingService
+from engram.services.experiments.measured_lift import LiftService
 from engram.services.explanations.verdict_influence import Influences
-from engram.services.serving.arm_comparison import CompareService
-from engram.services.serving.experiment_arms import ServingService
-from engram.services.serving.measured_lift import LiftService
-from engram.services.serving.query_service import AskService
-from engram.services.serving.reranking import RerankService
-from engram.services.serving.worded_answer import AnswerService
+from engram.services.queries.query_service import AskService
 from engram.storage.database import Database
 
 

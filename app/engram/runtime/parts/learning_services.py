@@ -14,6 +14,7 @@ from engram.services.learning.llm_judge import JudgeService
 from engram.services.learning.pull_ledger import PullLedger
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.verdict_listing import VerdictListing
 from engram.storage.database import Database
 from engram.storage.wake_stream import WakeStream
 
@@ -39,7 +40,8 @@ class LearningServices:
         return LearnService(
             self.database,
             self.models.noise,
-            self.models.priors,
+            self.models.learning_rule,
+            self.models.weight_teaching,
             self.passage_keys.attribution,
             self.passage_keys.evolve,
             max_attempts=self.settings.feedback_max_attempts,
@@ -56,6 +58,11 @@ class LearningServices:
     def feedback(self) -> FeedbackService:
         """Intake and status of verdicts."""
         return FeedbackService(self.database, self.stream, self.intake, self.learn)
+
+    @cached_property
+    def verdict_listing(self) -> VerdictListing:
+        """Lists of verdicts."""
+        return VerdictListing(self.database)
 
     @cached_property
     def judges(self) -> JudgesService:

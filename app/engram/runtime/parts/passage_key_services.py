@@ -21,7 +21,9 @@ class PassageKeyServices:
     def attribution(self) -> Attribution:
         """Credit of expansion units by verdicts."""
         models = self.models
-        return Attribution(self.database, models.encoder, models.limits, models.key_learning)
+        return Attribution(
+            self.database, models.encoder, models.limits, models.key_learning, models.expansion_validation
+        )
 
     @cached_property
     def evolve(self) -> EvolveService:

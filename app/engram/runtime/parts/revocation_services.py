@@ -44,7 +44,7 @@ class RevocationServices:
     def past(self) -> PastService:
         """Reconstruction of past states."""
         attribution = self.passage_keys.attribution
-        restore = Restore(self.learning.learn, attribution)
+        restore = Restore(self.models.weight_teaching, attribution)
         return PastService(self.database, attribution, self.passage_keys.evolve, restore)
 
     @cached_property

@@ -16,6 +16,7 @@ from engram.services.sessions.auto_planner import AutoPlanner
 from engram.services.sessions.graph_publication import Publisher
 from engram.services.sessions.planner import SessionPlanner
 from engram.services.sessions.pool_planner import PoolPlanner
+from engram.services.sessions.rfm_rag_planner import RfmRagPlanner
 from engram.services.sessions.round_judge import RoundJudge
 from engram.services.sessions.session_feedback import Teacher
 from engram.services.sessions.session_runner import SessionRunner
@@ -47,7 +48,13 @@ class SessionServices:
     def session_planners(self) -> dict[str, SessionPlanner]:
         """Session planners by name."""
         pool = PoolPlanner()
-        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner(pool), AgentPlanner()]
+        planners: list[SessionPlanner] = [
+            pool,
+            SocraticPlanner(pool),
+            TreePlanner(pool),
+            AgentPlanner(),
+            RfmRagPlanner(),
+        ]
         by_name = {planner.name: planner for planner in planners}
         return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engram.context import tenancy
 from engram.context.errors import ConfigurationError, UnauthorizedError
 from engram.core.auth import access_keys
 from engram.core.auth.access_keys import ANYWHERE, Grants
@@ -124,7 +125,7 @@ class Authentication:
         return key is None or access_keys.digest(key) in self._accepted
 
     def _of_key(self, digest: bytes) -> Found:
-        with self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             stored = access_key_rows.counting(reader, digest)
         if stored is None:
             return None, None
@@ -138,7 +139,7 @@ class Authentication:
         """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
         principal = claimed(claims)
-        with self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             tenant_exists = tenants.exists(reader, principal.tenant)
         return principal if tenant_exists else None, float(claims["exp"])
 
@@ -150,7 +151,7 @@ class Authentication:
         """
         if not self.needed:
             return
-        with self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             if access_key_rows.any_counts(reader):
                 return
         raise ConfigurationError(

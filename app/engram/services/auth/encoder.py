@@ -59,15 +59,23 @@ class Encoder:
     for use inside a transaction.
     """
 
-    def __init__(self, embedder: Embedder, *others: Embedder, question_tokens: int = QUESTION_TOKENS) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        *others: Embedder,
+        serving_only: Sequence[Embedder] = (),
+        question_tokens: int = QUESTION_TOKENS,
+    ) -> None:
         """``embedder`` makes the vectors of new collections; those of ``others`` are served by these.
 
         Args:
+            serving_only: encoders that serve their collections, and that no collection is moved to.
             question_tokens: most tokens of a question.
         """
         self._embedder = embedder
         self._question_tokens = question_tokens
-        self._embedders = (embedder, *others)
+        self._embedders = (embedder, *others, *serving_only)
+        self._serving_only = tuple(serving_only)
 
     @property
     def model(self) -> str:
@@ -101,7 +109,7 @@ class Encoder:
 
     def probe(self) -> list[EncoderProbe]:
         """Have each encoder embed one text; the default one first. It may reach servers."""
-        return [_probed(one) for one in self._embedders]
+        return [_probed(one) for one in self._embedders if one not in self._serving_only]
 
     def choose(self, model: str | None) -> EncoderId:
         """The encoder called ``model``, for a new collection; None: the one that new collections are of.
@@ -114,7 +122,7 @@ class Encoder:
         """
         chosen = next((one for one in self._embedders if model in {None, one.model}), None)
         if chosen is None:
-            models = " and ".join(one.model for one in self._embedders)
+            models = " and ".join(one.model for one in self._embedders if one not in self._serving_only)
             raise InvalidRequestError(f"There is no encoder {model!r}: this process runs {models}.")
         if isinstance(chosen, EndpointEmbedder):
             chosen.identify()
@@ -214,7 +222,7 @@ class Encoder:
             InvalidRequestError: this process runs no such one, or several.
         """
         self.identify()
-        known = self._known().values()
+        known = [one for one in self._known().values() if one not in self._serving_only]
         named = [one for one in known if model in {None, one.model}]
         candidates = [one for one in named if model or one.fingerprint != collection.encoder_fingerprint]
         if len(candidates) == 1:
@@ -257,7 +265,8 @@ class Encoder:
         )
 
     def _running(self) -> str:
-        return " and ".join(_named(_id(one)) for one in reversed(self._known().values()))
+        running = [one for one in reversed(self._known().values()) if one not in self._serving_only]
+        return " and ".join(_named(_id(one)) for one in running)
 
 
 def _probed(embedder: Embedder) -> EncoderProbe:

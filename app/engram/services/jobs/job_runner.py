@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from engram.context import deadline
+from engram.context import deadline, tenancy
 from engram.context.errors import (
     EmbeddingSpaceMismatchError,
     EmbeddingUnavailableError,
@@ -209,7 +209,7 @@ class Runner:
         def beat() -> None:
             while not over.wait(min(BEAT_SECONDS, self._lease_seconds / BEATS)):
                 try:
-                    with self._database.write_once() as writer:
+                    with tenancy.unrestricted(), self._database.write_once() as writer:
                         work.hear(job_claims.keep(writer, work.job, self._lease_seconds))
                 except UnavailableError as error:  # the lease lasts for some more beats
                     log.warning("job's lease not put off", job_id=str(work.job.id), error=error.detail)
@@ -263,7 +263,7 @@ class JobThreads:
         job = self._next()
         if job is None:
             return False
-        self._threads.append(self._pool.submit(self._work_through, job))
+        self._threads.append(self._pool.submit(tenancy.carry(self._work_through), job))
         return True
 
     def _next(self) -> Job | None:

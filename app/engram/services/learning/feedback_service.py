@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import structlog
 
 from engram.context.errors import ConflictError, NotFoundError
-from engram.core.auth.access_keys import AUDIT
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.states import Audit
 from engram.services.auth.scope import Scope
@@ -92,24 +91,6 @@ class FeedbackService:
             receipt = _receipt(reader, target.id, event)
             verdict = logged_verdicts.read(reader, target.id, [event_id])[event_id]
         return Detail(receipt.event, receipt.changes, receipt.keys, verdict=verdict)
-
-    def page(
-        self, scope: Scope, *, status: str | None, after: int, limit: int, before: int | None = None
-    ) -> list[StoredVerdictEvent]:
-        """Events in order of acceptance, with ``before`` those before it, the latest first; whose the principal
-        brought, unless it may see all.
-        """
-        own = None if scope.may(AUDIT) else scope.principal.name
-        with self._database.read() as reader:
-            return feedback_events.page(
-                reader,
-                scope.collection.id,
-                status=status,
-                after=after,
-                limit=limit,
-                principal=own,
-                before=before,
-            )
 
     def retry(self, scope: Scope, event_id: int) -> Receipt:
         """Let a parked event wait again, with all its tries; its error can be read until it is applied.

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engram.core.filter import states, steps
+from engram.core.filter import states
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import TASK, TIME, AuditRows, Event, Vector
-from engram.core.filter.steps import EventStatement
+from engram.core.filter.steps import EventStatement, LearningRule
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.storage.database import Writer
 from engram.storage.feedback_log.feedback_events import PendingEvent
@@ -45,12 +45,14 @@ class Batch:
         self,
         writer: Writer,
         collection_id: int,
+        rule: LearningRule,
         noises: Mapping[int, FeedbackPolicy],
         events: Sequence[PendingEvent],
         targets: Targets,
     ) -> None:
         self._writer = writer
         self._collection_id = collection_id
+        self._rule = rule
         self._noises = noises
         self._events = events
         self._targets = targets
@@ -65,7 +67,7 @@ class Batch:
 
     def run(self, locked: Locked) -> AuditRows:
         """Move what is locked; what moved."""
-        moved_states = steps.steps(
+        moved_states = self._rule(
             [
                 EventStatement(
                     event_of(event, locked.questions[event.id], noise),
@@ -75,9 +77,7 @@ class Batch:
                         noise.observation_noise(0, event.verdict.confidence),
                         noise.observation_noise(1, event.verdict.confidence),
                     ),
-                    noise.frozen,
                     event.verdict.probabilities,
-                    noise.by_perplexity,
                 )
                 for event in self._events
                 for noise in (self._noises[event.id],)

@@ -14,28 +14,24 @@ from engram.context.errors import (
 )
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.states import AUDITED, AuditRows, question_hash
-from engram.core.ranking.ranking_weights import PriorIdentity
-from engram.providers.ranking_prior import RankingPrior, RankingPriors
-from engram.services.feedback_log.weight_terms import JudgedStatement, observed
+from engram.core.filter.steps import LearningRule
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.verdict_batch import Batch, Targets
+from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import EvolveService
-from engram.storage.corpus import collections, passages
-from engram.storage.database import Database, Reader, Writer
+from engram.storage.corpus import collections
+from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import feedback_events, judge_standings
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.feedback_log.judge_standings import ComparableVerdict
 from engram.storage.learning import judges, learned_weights, sentence_memories
-from engram.storage.learning.learned_weights import WeightTerm
 from engram.telemetry import metrics
 from engram.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
 MAX_MOVES = 5
-WEIGHTS = "weights"
-KEYS = "keys"
 
 
 class _TakenError(Exception):
@@ -53,7 +49,8 @@ class LearnService:
         self,
         database: Database,
         noise: FeedbackPolicy,
-        priors: RankingPriors,
+        rule: LearningRule,
+        weights: WeightTeaching,
         attribution: Attribution,
         evolve: EvolveService,
         *,
@@ -62,8 +59,9 @@ class LearnService:
         self._database = database
         self._attribution = attribution
         self._evolve = evolve
-        self._priors = priors
         self._noise = noise
+        self._rule = rule
+        self._weights = weights
         self._max_attempts = max_attempts
 
     def apply_alone(self, collection_id: int, events: Sequence[int]) -> int | None:
@@ -150,8 +148,7 @@ class LearnService:
             _MovedError: the questions' vectors are of another one, or the expansions' are.
         """
         with stage("attribute"):
-            frozen = KEYS in self._noise.frozen
-            units, space = ({}, None) if frozen else self._attribution.prepare(collection_id, events)
+            units, space = self._attribution.prepare(collection_id, events)
         with stage("learn"), self._database.write() as writer:
             kind = collections.keep_and_tell_kind(writer, collection_id)
             if kind is None:
@@ -166,15 +163,13 @@ class LearnService:
                 raise _MovedError
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             noises = self._noises(writer, collection_id, pending, targets)
-            teaching = WEIGHTS not in self._noise.frozen
-            application = Batch(writer, collection_id, noises, pending, targets)
+            application = Batch(writer, collection_id, self._rule, noises, pending, targets)
             locked = application.lock()
-            holders = self._holders(writer, collection_id, pending, targets) if teaching else {}
-            prior = self._priors.of_kind(kind)
+            holders = self._weights.holders(writer, collection_id, pending, targets)
             with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
                 audit = application.run(locked)
                 sentence_memories.record(writer, collection_id, audit)
-                taught = self._terms(pending, targets, noises, holders, prior) if teaching else {}
+                taught = self._weights.terms(kind, pending, targets, noises, holders)
             if units:
                 known = [event for event in pending if not noises[event.id].is_new]
                 self._attribution.credit(writer, collection_id, known, targets, units)
@@ -233,51 +228,6 @@ class LearnService:
             log.warning("keys not evolved", collection_id=collection_id, error=error.detail)
         except Exception:
             log.exception("keys not evolved", collection_id=collection_id)
-
-    def weight_terms(
-        self,
-        writer: Writer,
-        collection_id: int,
-        events: Sequence[PendingEvent],
-        targets: Targets,
-        noises: Mapping[int, FeedbackPolicy],
-    ) -> dict[PriorIdentity, list[WeightTerm]]:
-        """Compute the events' terms in the weights of each model, in the order of locking."""
-        prior = self._priors.of_kind(collections.by_id(writer, collection_id).corpus_kind)
-        holders = self._holders(writer, collection_id, events, targets)
-        return self._terms(events, targets, noises, holders, prior)
-
-    def _holders(
-        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
-    ) -> dict[int, int]:
-        """Sentence -> its passage, of those that the events say something of weights by."""
-        judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in targets[event.id]})
-        return passages.holders(reader, collection_id, judged)
-
-    def _terms(
-        self,
-        events: Sequence[PendingEvent],
-        targets: Targets,
-        noises: Mapping[int, FeedbackPolicy],
-        holders: Mapping[int, int],
-        prior: RankingPrior,
-    ) -> dict[PriorIdentity, list[WeightTerm]]:
-        statements = [
-            JudgedStatement.of_verdict(
-                event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing)
-            )
-            for event in events
-            for own in (noises[event.id],)
-        ]
-        taught: dict[PriorIdentity, list[WeightTerm]] = {}
-        for believed, began in sorted(prior.priors.items(), key=lambda pair: pair[0]):
-            for event, one, seen in zip(events, statements, observed(believed, began, statements), strict=True):
-                if seen is not None:
-                    cap = noises[event.id].comparisons
-                    taught.setdefault(believed, []).append(
-                        WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, one.noise, seen.surprise)
-                    )
-        return taught
 
 
 def _count(

@@ -22,6 +22,7 @@ from engram.storage.maintenance import (
     gauge_queries,
     index_recall,
     schema_drift,
+    server_clock,
     table_statistics,
     vector_indexes,
 )
@@ -216,7 +217,7 @@ class DoctorService:
     def _clocks(self) -> Iterator[CheckResult]:
         before = time.time()
         with self._database.read() as reader:
-            server_time = reader.scalar("SELECT extract(epoch FROM clock_timestamp())::float8")
+            server_time = server_clock.present(reader).timestamp()
         apart = {"Postgres": _apart(server_time, before, time.time())}
         before = time.time()
         clock = self._stream.clock()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from engram.context import tenancy
 from engram.context.errors import UnavailableError
 from engram.providers.language import Language
 from engram.services.auth.encoder import Encoder
@@ -77,7 +78,7 @@ class HealthService:
         Raises:
             UnavailableError: Postgres is out of reach, or not migrated to what this version needs.
         """
-        with self._database.read() as reader:
+        with tenancy.unrestricted(), self._database.read() as reader:
             migrations = standing(reader)
             if migrations == "behind":
                 raise UnavailableError(NOT_MIGRATED)

@@ -9,7 +9,7 @@ import structlog
 from engram.storage.auth import tenants
 from engram.storage.database import Database
 from engram.storage.jobs import idempotency, jobs
-from engram.storage.maintenance import audit_log
+from engram.storage.maintenance import audit_log, server_clock
 from engram.storage.retrieval import episode_partitions
 from engram.storage.retrieval.episode_partitions import WEEK, monday_of
 from engram.storage.sessions import sessions
@@ -63,13 +63,16 @@ class RetentionService:
         """Do so once; None if another process is at it.
 
         Args:
-            now: the moment (with its zone) to go by; by default the present one.
+            now: the moment (with its zone) to go by; by default the present one of Postgres. By its own
+                clock, a worker that is months ahead would delete what others still keep.
             should_stop: polled; once true, the rest is left to the next run.
 
         Raises:
             UnavailableError: Postgres cannot be reached.
         """
-        now = datetime.now(UTC) if now is None else now
+        if now is None:
+            with self._database.read() as reader:
+                now = server_clock.present(reader)
         with self._database.hold_lock("retention") as held:
             if not held:
                 return None

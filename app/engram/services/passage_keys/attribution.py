@@ -4,16 +4,15 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules, Saturation
-from engram.core.ranking.profiles import PROFILES
 from engram.providers.language import terms
 from engram.services.auth.encoder import Encoder
+from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
@@ -25,11 +24,7 @@ from engram.storage.passage_keys.key_credits import Credit, ExpansionEvidence, U
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
 
-Gate = Literal["retrieval", "generation", "none"]
 Units = Mapping[bytes, Unit]
-
-RETRIEVED = 10
-"""Passages that the published rule credits: the best for the expanded query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +33,17 @@ class KeyLearning:
 
     Attributes:
         rules: how keys are composed.
-        gate_top_k: the rule for retrieval success where the verdict does not say: a supported passage is among so
-            many that the expanded query retrieves. 0: without the verdict's word there is none.
-        generation_threshold: the rule for generation success: the verdict's generation score reaches this, in
-            [0, 1].
         batch_events: validated events that make a batch.
         patience: P, stale batches in a row that mean saturation.
         margin: ρ in [0, 1).
         most_waiting: validated events that may wait; then keys evolve, saturated or not.
-        gated: for ablations: whether expansions must be validated.
     """
 
     rules: KeyRules
-    gate_top_k: int
-    generation_threshold: float
     batch_events: int
     patience: int
     margin: float
     most_waiting: int
-    gated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +66,19 @@ class Attribution:
     not move meanwhile, and every number is computed event by event.
     """
 
-    def __init__(self, database: Database, encoder: Encoder, limits: GraphLimits, learning: KeyLearning) -> None:
+    def __init__(
+        self,
+        database: Database,
+        encoder: Encoder,
+        limits: GraphLimits,
+        learning: KeyLearning,
+        validation: ExpansionValidation,
+    ) -> None:
         self._database = database
         self.encoder = encoder
         self._limits = limits
         self._learning = learning
+        self._validation = validation
 
     def prepare(self, collection_id: int, events: Sequence[int]) -> tuple[Units, int | None]:
         """The expansion units of these events, embedded where they are new; no transaction is open meanwhile.
@@ -188,7 +183,7 @@ class Attribution:
         supported = _supported(writer, collection_id, [one.event for one in carried], targets)
         retrieved = self._retrieved(writer, collections.by_id(writer, collection_id), carried, supported)
         validated = {
-            one.event.id: self._validate(one.event, supported[one.event.id], retrieved[one.event.id])
+            one.event.id: self._validation.validate(one.event, supported[one.event.id], retrieved[one.event.id])
             for one in carried
         }
         bases = evolved_keys.lock_bases(
@@ -224,7 +219,7 @@ class Attribution:
 
         On base keys, so that what a verdict comes to does not depend on what evolved before.
         """
-        depths = {one.event.id: self._depth(one.event, supported[one.event.id]) for one in carried}
+        depths = {one.event.id: self._validation.depth(one.event, supported[one.event.id]) for one in carried}
         queries = [one for one in carried if depths[one.event.id]]
         searches = [
             passages_by_key.Search(
@@ -235,29 +230,6 @@ class Attribution:
         nearest = passages_by_key.nearest_to_each(reader, collection, searches, self._limits)
         nothing: dict[int, list[int]] = {event: [] for event in depths}
         return nothing | {one.event.id: ids for one, ids in zip(queries, nearest, strict=True)}
-
-    def _depth(self, event: PendingEvent, supported: Sequence[int]) -> int:
-        """Return how many passages of the expanded query the event needs."""
-        credits_retrieved = 0 if PROFILES[event.profile].credits_supported else RETRIEVED
-        return max(self._learning.gate_top_k if self._by_rule(event, supported) else 0, credits_retrieved)
-
-    def _by_rule(self, event: PendingEvent, supported: Sequence[int]) -> bool:
-        """Whether retrieval success follows from what the expanded query retrieves: the verdict does not say."""
-        return event.verdict.retrieval_success is None and self._learning.gated and len(supported) > 0
-
-    def _validate(
-        self, event: PendingEvent, supported: Sequence[int], retrieved: Sequence[int]
-    ) -> tuple[Gate, Sequence[int]]:
-        """Whether the expanded query succeeded (ERM, Eq. 4), and which passages its units may be credited to."""
-        learning = self._learning
-        credited = supported if PROFILES[event.profile].credits_supported else retrieved[:RETRIEVED]
-        is_retrieved = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
-        by_rule = self._by_rule(event, supported) and is_retrieved
-        if event.verdict.retrieval_success or by_rule or not learning.gated:
-            return "retrieval", credited
-        if event.verdict.generated(learning.generation_threshold):
-            return "generation", credited
-        return "none", []
 
     def _credits(self, one: _Carried, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
         if not bases:

@@ -240,6 +240,10 @@ class QueryPlanner:
             )
         if query.stop_rule == "learned" and not told:
             raise InvalidRequestError("sufficiency 'learned' goes with profile 'default'.")
+        if query.stop_rule == "published" and told:
+            raise InvalidRequestError(
+                "stop_rule 'published' is R-Feedback, kept to reproduce RFM-RAG: it goes with profile 'paper'."
+            )
         if query.min_sufficiency is not None and not told:
             raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
         if query.stop_rule == "llm" and self.llm is None:

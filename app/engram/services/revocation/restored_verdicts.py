@@ -13,7 +13,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.states import RECALL, TIME, Audit, AuditRows, SentenceObservation, question_hash, seen_noise
 from engram.services.learning.feedback_policy import FeedbackPolicy
 from engram.services.learning.verdict_batch import directions, event_of
-from engram.services.learning.verdict_learning import LearnService
+from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import Attribution, Units, text_hash
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import feedback_events, stored_outcomes
@@ -47,8 +47,8 @@ class Restored:
 class Restore:
     """Derives what such verdicts did; gains and perplexities are left to the replay that follows."""
 
-    def __init__(self, learn: LearnService, attribution: Attribution) -> None:
-        self._learn = learn
+    def __init__(self, weights: WeightTeaching, attribution: Attribution) -> None:
+        self._weights = weights
         self._attribution = attribution
 
     def units(
@@ -76,7 +76,7 @@ class Restore:
             if any(event.verdict.expansions for event in pending):
                 known = [event for event in pending if not noises[event.id].is_new]
                 self._attribution.credit(writer, copy.target, known, targets, units)
-            taught = self._learn.weight_terms(writer, copy.target, pending, targets, noises)
+            taught = self._weights.terms_of(writer, copy.target, pending, targets, noises)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
                 days.update((believed, term.judge, term.day) for term in terms)

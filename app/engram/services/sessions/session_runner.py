@@ -17,11 +17,11 @@ from engram.providers.language import Language
 from engram.providers.llm import Llm, token_meter
 from engram.services.auth.quotas import QuotaService
 from engram.services.auth.scope import Principal, Scope, keyless
+from engram.services.experiments.experiment_arms import ServingService
 from engram.services.jobs.work import Work
 from engram.services.learning.judge_exam import ModelExam
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import merged
-from engram.services.serving.experiment_arms import ServingService
 from engram.services.sessions.agent_planner import AgentPlanner
 from engram.services.sessions.caller_round import CallerRound, given_of, given_step
 from engram.services.sessions.graph_publication import Publisher

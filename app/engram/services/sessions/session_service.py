@@ -21,6 +21,7 @@ from engram.services.jobs.job_runner import Runner
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict, look_up, resolved
 from engram.services.retrieval.query_plan import new_query_id
 from engram.services.sessions.planner import SessionPlanner
+from engram.services.sessions.rfm_rag_planner import published_request
 from engram.services.sessions.session_runner import load
 from engram.services.sessions.session_state import SessionRequest, SessionState
 from engram.services.sessions.session_views import SessionProgress, SessionView, session_view
@@ -82,6 +83,7 @@ class SessionService:
         target, session = scope.collection, new_query_id()
         self._encoder.check(target)
         self._encoder.check_question(new.question)
+        new = replace(new, asked=published_request(new.planner, new.asked))
         self._check(new)
         if new.asked.learn:
             scope.need(JUDGE, "A session whose own conclusion counts as a verdict")

@@ -55,6 +55,7 @@ class PlannerOptions(BaseModel):
     insert_only: bool = False
     extraction: Extraction = "rules"
     graph: str | None = None
+    coverage: float = Field(1.0, gt=0.0, le=1.0)
 
 
 def said_of(payload: Mapping[str, Any] | None) -> PlannerOptions:

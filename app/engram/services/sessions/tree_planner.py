@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from engram.context import tenancy
 from engram.context.errors import LlmError
 from engram.core.planning import tree_search
 from engram.core.planning.curation import curate
@@ -123,7 +124,7 @@ class _Wave:
         """Grow the tree by a wave."""
         with ThreadPoolExecutor(self._options.together, thread_name_prefix="rollout") as threads:
             return tree_search.wave(
-                self._before, self._limits, self._options.seed, self._size, self._roll, threads.map
+                self._before, self._limits, self._options.seed, self._size, tenancy.carry(self._roll), threads.map
             )
 
     @property

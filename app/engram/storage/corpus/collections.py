@@ -66,7 +66,7 @@ class Collection:
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
-        experiment, exploration: as ``services.serving`` reads them; None for none.
+        experiment, exploration: as ``services.experiments`` reads them; None for none.
         past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
             its ``report``; None: it is none.
         tenant: whose it is; names are unique within it.

@@ -133,10 +133,11 @@ def page(
     limit: int,
     principal: str | None = None,
     before: int | None = None,
+    query: UUID | None = None,
 ) -> list[StoredVerdictEvent]:
     """Events in order of acceptance, those after event ``after``; ``principal``: only whose it brought.
 
-    With ``before`` those accepted before that event, the latest first.
+    With ``before`` those accepted before that event, the latest first. With ``query`` only those on that answer.
     """
     rows = reader.rows(
         f"""
@@ -144,6 +145,7 @@ def page(
           AND id < coalesce(%(before)s::bigint, 9223372036854775807)
           AND (%(status)s::text IS NULL OR status = %(status)s)
           AND (%(principal)s::text IS NULL OR principal = %(principal)s)
+          {"" if query is None else "AND query_id = %(query)s"}
         ORDER BY id {"" if before is None else "DESC"} LIMIT %(limit)s
         """,
         {
@@ -153,7 +155,8 @@ def page(
             "before": before,
             "limit": limit,
             "principal": principal,
-        },
+        }
+        | ({} if query is None else {"query": query}),
     )
     return [stored(row) for row in rows]
 

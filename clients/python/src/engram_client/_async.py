@@ -264,7 +264,7 @@ class AsyncEngram:
 
     async def verdicts(
         self, *, collection: str | None = None, status: str | None = None
-    ) -> AsyncIterator[m.FeedbackOut]:
+    ) -> AsyncIterator[m.ListedFeedbackOut]:
         """All verdicts of a collection, in order of acceptance."""
         after: int | None = None
         while True:

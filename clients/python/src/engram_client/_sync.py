@@ -257,7 +257,9 @@ class Engram:
         path = path_of("feedback", feedback_id)
         return self._get(m.FeedbackDetail, path, collection=self._name(collection))
 
-    def verdicts(self, *, collection: str | None = None, status: str | None = None) -> Iterator[m.FeedbackOut]:
+    def verdicts(
+        self, *, collection: str | None = None, status: str | None = None
+    ) -> Iterator[m.ListedFeedbackOut]:
         """All verdicts of a collection, in order of acceptance."""
         after: int | None = None
         while True:

@@ -978,7 +978,7 @@ class ListedSessionOut(Struct):
     covered: float | None
     created_at: str
     finished_at: str | None
-    planner: Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
+    planner: Literal["auto", "pool", "socratic", "tree", "agent", "rfm-rag", "caller"]
     question: str
     rounds: int
     session_id: str
@@ -1119,6 +1119,24 @@ class MovedOut(Struct):
     text: str
     title: str | None
     update_count: int
+
+
+class NamedSentenceOut(Struct):
+    """
+    A sentence that a verdict names.
+    """
+
+    passage_id: str | None
+    """
+    Null, as its title and text, if it was deleted since or the key may not read the collection.
+    """
+    role: Literal["supported", "missed", "rejected", "likely"]
+    """
+    likely: it stands for a passage that helped as a whole.
+    """
+    sentence_id: int
+    text: str | None
+    title: str | None
 
 
 class NoteOut(Struct):
@@ -2309,22 +2327,6 @@ class FeedbackOut(Struct):
     """
 
 
-class FeedbackPage(Struct):
-    """
-    Events in order of acceptance.
-    """
-
-    feedback: list[FeedbackOut]
-    next_after: int | None
-    """
-    Pass as after for the next page; null at the end.
-    """
-    next_before: int | None
-    """
-    The same for before, where that was given.
-    """
-
-
 class HopOut(Struct):
     """
     One propagation round.
@@ -2618,6 +2620,72 @@ class LiftOut(Struct):
     collection: str
     from_: str | None = field(name="from")
     to: str | None
+
+
+class ListedFeedbackOut(Struct):
+    """
+    A verdict in a list, with what it is on and what it names.
+    """
+
+    applied_at: str | None
+    changes: list[ChangeOut] | None
+    """
+    What it changed; null where nobody waited for it.
+    """
+    collection: str
+    error: str | None
+    """
+    Why the last try to apply it failed, or what it waits for.
+    """
+    feedback_id: int
+    judge: str
+    keys: KeyEffectOut | None
+    """
+    What its expansions came to; null where it carried none, or nobody waited for it.
+    """
+    query_id: str
+    question: str | None
+    """
+    Null if what others asked is not for the key to see.
+    """
+    rating: Literal["up", "down", "withdrawn"] | None
+    """
+    The thumb that it was made of; null if sentences were judged.
+    """
+    reason: str | None
+    """
+    The reason that came with the rating.
+    """
+    received_at: str
+    revoked_at: str | None
+    sentences: list[NamedSentenceOut]
+    """
+    At most 20, in the order of their ids.
+    """
+    sentences_cut: bool
+    """
+    Whether the verdict names more.
+    """
+    status: str
+    """
+    pending, applied, parked or revoked
+    """
+    supporting_passages: list[str]
+    """
+    Passages that helped as a whole.
+    """
+    session_complete_at: int | None = None
+    """
+    The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+    """
+    session_feedback_ids: list[int] | None = None
+    """
+    All that a verdict on a session became, this one first; for revoking.
+    """
+    session_id: str | None = None
+    """
+    The session that was judged, where one was.
+    """
 
 
 class PassageHit(Struct):
@@ -2945,6 +3013,22 @@ class EpisodeOut(Struct):
     warnings: list[WarningOut] | None = None
     """
     What the LLM endpoint failed, and was done without it. Not kept.
+    """
+
+
+class FeedbackPage(Struct):
+    """
+    Events in order of acceptance.
+    """
+
+    feedback: list[ListedFeedbackOut]
+    next_after: int | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    next_before: int | None
+    """
+    The same for before, where that was given.
     """
 
 

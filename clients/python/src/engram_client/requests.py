@@ -479,6 +479,10 @@ class OptionsIn(TypedDict):
     """
     'tree': several conclusions become one by a vote, weighed by ratings, or by the LLM.
     """
+    coverage: NotRequired[float]
+    """
+    'rfm-rag': share of the question's triples that the pool has to cover for the session to end. Below it, the missing part is asked for.
+    """
     depth: NotRequired[int]
     """
     'tree': steps from the question to a conclusion.
@@ -662,7 +666,7 @@ class QueryIn(TypedDict):
     """
     stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
     """
-    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
     """
     time_constraint: NotRequired[str | None]
     """
@@ -894,7 +898,7 @@ class StopIn(TypedDict):
 
     rule: NotRequired[Literal["planner", "sufficiency", "covered", "published", "llm", "rounds"]]
     """
-    'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+    'planner': its planner's own rule, or sufficiency. 'sufficiency': the learned probability alone, from `threshold` on. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool, of planner 'rfm-rag' alone. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
     """
     threshold: NotRequired[float | None]
     """
@@ -946,7 +950,7 @@ class AnswerIn(TypedDict):
     """
     stop_rule: NotRequired[Literal["none", "coverage", "learned", "published", "llm"] | None]
     """
-    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far (profile 'paper' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
     """
     time_constraint: NotRequired[str | None]
     """
@@ -1216,9 +1220,9 @@ class SessionIn(TypedDict):
     """
     Of the planner.
     """
-    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "agent", "caller"]]
+    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "agent", "rfm-rag", "caller"]]
     """
-    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
+    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'rfm-rag': RFM-RAG as published, for comparison: BM25, a coverage threshold, R-Feedback. 'caller': you do, by POST /sessions/{id}/rounds.
     """
     stop: NotRequired[StopIn]
     top_k: NotRequired[int]

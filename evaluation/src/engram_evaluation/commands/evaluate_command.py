@@ -29,8 +29,9 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session or agent: "
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, spam, poison, time, "
+            "stream, clicks, thumbs, adapt, expand, human, answers, sweep, extraction, facts, session, agent or "
+            "streamed: "
             "docs/evaluation.md."
         ),
     ] = "cold",
@@ -87,7 +88,7 @@ def evaluate(
         str,
         typer.Option(
             help="expand: methods that widen questions, each an arm of its own; by default all that the data "
-            "set has."
+            "set has. streamed: ways to answer from a stream of documents; by default all."
         ),
     ] = "",
     live: Annotated[
@@ -102,18 +103,19 @@ def evaluate(
         bool,
         typer.Option(
             "--answered",
-            help="expand: the configured LLM also answers in words from what each arm finds, and marks that.",
+            help="expand, and protocols with turns: the configured LLM also answers in words from what is found, "
+            "and the answers are marked.",
         ),
     ] = False,
     top_k: Annotated[
         int,
         typer.Option(
-            help="answers, expand --answered: passages whose sentences the language model answers from; "
+            help="answers, --answered: passages whose sentences the language model answers from; "
             "session: of a query."
         ),
     ] = 5,
     planners: Annotated[
-        str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree and agent.")
+        str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree, agent and rfm-rag.")
     ] = "pool",
     rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
     llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
@@ -122,7 +124,7 @@ def evaluate(
     oracle_errors: Annotated[
         float | None,
         typer.Option(
-            help="session, agent, expand --answered: an oracle that knows the data set's decompositions replies "
+            help="session, agent, --answered: an oracle that knows the data set's decompositions replies "
             "instead of the configured endpoint, and errs at this rate: an upper bound."
         ),
     ] = None,
@@ -133,6 +135,13 @@ def evaluate(
             "Of pool by rules: walk, gaps, binding."
         ),
     ] = None,
+    paraphrases: Annotated[
+        str,
+        typer.Option(
+            help="same, similar and others that ask again, session --paraphrased: data, the data set's own "
+            "paraphrases; model: the configured LLM's, each checked, else the data set's."
+        ),
+    ] = "data",
     paraphrased: Annotated[
         bool,
         typer.Option("--paraphrased", help="session: ask the paraphrases, which share few words with passages."),
@@ -140,7 +149,7 @@ def evaluate(
     stops: Annotated[
         str,
         typer.Option(
-            help="session: what may end sessions of pool: planner, rounds (nothing), enough, covered, published."
+            help="session: what may end sessions of pool: planner, rounds (nothing), sufficiency or covered."
         ),
     ] = "planner,rounds",
     at_least: Annotated[int, typer.Option(help="session: only questions with so many relevant passages.")] = 1,
@@ -179,6 +188,7 @@ def evaluate(
         "depth": depth,
         "oracle_errors": oracle_errors,
         "without": tuple(without or ()),
+        "paraphrases": paraphrases,
         "paraphrased": paraphrased,
         "stops": tuple(stops.split(",")),
         "at_least": at_least,
@@ -194,6 +204,9 @@ def evaluate(
         return
     if options.protocol == "agent":
         _agent(loaded, options, folder)
+        return
+    if options.protocol == "streamed":
+        _streamed(loaded, options, folder)
         return
     settings = Settings()
     if prior is not None:
@@ -213,6 +226,8 @@ def evaluate(
     show(report.table(), width)
     for further in report.further_tables():
         show(further, width)
+    if report.rewording is not None:
+        say(report.rewording.remark())
     say(f"{folder / options.slug(loaded.name)}.md and .json")
 
 
@@ -261,15 +276,50 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     say(str(report.write(folder, options.slug(dataset.name))))
 
 
+def _streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """The protocol ``streamed``, which takes no server but the configured model's."""
+    from engram.config.settings import Settings
+    from engram.providers.language import load_language
+    from engram.runtime.models import Models
+    from engram_evaluation.run_progress import progress, steps
+    from engram_evaluation.streamed_protocol import NOTE, streamed
+
+    with closing(Models(Settings())) as models, progress(err()) as bars:
+        report = streamed(
+            dataset,
+            options,
+            models.llm,
+            load_language("rules"),
+            models.embedder,
+            folder,
+            lambda label, total: steps(bars, label, total),
+        )
+    for table in report.terminal_tables():
+        show(table, WIDTH)
+    say(NOTE)
+    say(str(report.write(folder, options.slug(dataset.name))))
+
+
 def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
     """Make an application on the same encoder and servers, with a part of learning left out or changed."""
+    from engram.core.filter.states import AUDITED
     from engram.runtime.container import Application
+    from engram.services.learning.weight_teaching import WeightTeaching
+    from engram_evaluation.learning_rules import PartialRule, WithoutValidation
 
     hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit
     other = Application(services.settings.model_copy(update={"hub_limit": hub_limit}), addresses)
     other.models.embedder, other.models.language = services.embedder, services.language
-    other.models.key_learning = replace(services.key_learning, gated=not variation.ungated_keys)
-    other.models.noise = replace(services.noise, fixed_gain=variation.fixed_gain, frozen=variation.frozen)
+    other.models.key_learning = services.key_learning
+    other.models.noise = services.noise
     if variation.uncapped:
-        other.models.noise = replace(other.noise, share=1.0, contested=1.0, comparisons=None)
+        other.models.noise = replace(services.noise, share=1.0, contested=1.0, comparisons=None)
+    channels = variation.frozen.intersection(AUDITED)
+    if variation.fixed_gain is not None or channels:
+        other.models.learning_rule = PartialRule(channels, variation.fixed_gain)
+    if "weights" in variation.frozen:
+        other.models.weight_teaching = WeightTeaching(lambda kind: {})
+    other.models.expansion_validation = (
+        WithoutValidation() if variation.ungated_keys else services.models.expansion_validation
+    )
     return other

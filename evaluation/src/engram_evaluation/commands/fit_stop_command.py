@@ -20,7 +20,11 @@ def fit_stop(
     ],
     limit: Annotated[int | None, typer.Option(min=1, help="Questions of each data set; all by default.")] = None,
     unit: Annotated[
-        str, typer.Option(help="Whose evidence is learned from: sessions (after each round) or queries (each hop).")
+        str,
+        typer.Option(
+            help="Whose evidence is learned from: sessions (after each round), rfm-rag (the same, by that planner) "
+            "or queries (each hop)."
+        ),
     ] = "sessions",
     hidden: Annotated[
         int, typer.Option(min=0, max=64, help="Units of a hidden layer; 0 for a logistic model.")
@@ -30,7 +34,10 @@ def fit_stop(
     ),
     check: Annotated[
         Path | None,
-        typer.Option(help="Another data set: how well rounds of its sessions are told, and after verdicts."),
+        typer.Option(
+            help="Another data set: what R-Feedback tells of the rounds of its sessions, and how well rounds are "
+            "told after verdicts."
+        ),
     ] = None,
     verdicts: Annotated[int, typer.Option(min=1, help="With --check: on so many of its sessions.")] = 60,
 ) -> None:
@@ -45,10 +52,12 @@ def fit_stop(
     from engram.providers.stop_weights import COSINE, StopWeights, stop_as_json
     from engram_evaluation.harness import open_harness
     from engram_evaluation.run_progress import progress, steps, ticks
-    from engram_evaluation.stop_fit import Unit, by_session
+    from engram_evaluation.stop_fit import PLANNERS, Unit, by_session, telling
     from engram_evaluation.stop_fit import fit_stop as fitted
     from engram_evaluation.taught_rounds import taught
 
+    if check is not None and unit == "queries":
+        raise InvalidRequestError("--check is of rounds: it goes with --unit sessions or rfm-rag.")
     if unit not in get_args(Unit):
         raise InvalidRequestError(f"--unit is one of {', '.join(get_args(Unit))}, not {unit!r}.")
     loaded = [load_dataset(folder) for folder in datasets]
@@ -61,18 +70,25 @@ def fit_stop(
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
         network, rounds = fitted(corpora, limit, partial(steps, bars), unit=cast("Unit", unit), hidden=hidden)
-        if checked is not None and rounds is not None:
+        if checked is not None and unit != "queries":
             harness = open_harness(services, checked, ticks(bars, f"{checked.name}: ingest"))
             questions = list(checked.questions)[:limit]
-            sessions = by_session(harness, questions, steps(bars, checked.name, len(questions)))
-            learned = taught(rounds, sessions, [verdicts])
-            say_table(
-                [
-                    ["verdicts", "AUC", "ECE"],
-                    *([str(one.verdicts), f"{one.auc or math.nan:.3f}", f"{one.error:.3f}"] for one in learned),
-                ],
-                ">>>",
-            )
+            step = steps(bars, checked.name, len(questions))
+            sessions = by_session(harness, questions, step, PLANNERS[cast("Unit", unit)])
+            rows = [
+                [one.name, *("" if value is None else f"{value:.3f}" for value in (one.auc, one.changed, one.rose))]
+                for one in telling(network, sessions)
+            ]
+            say_table([["", "AUC", "changed", "rose"], *rows], "<>>>")
+            if rounds is not None:
+                learned = taught(rounds, sessions, [verdicts])
+                say_table(
+                    [
+                        ["verdicts", "AUC", "ECE"],
+                        *([str(one.verdicts), f"{one.auc or math.nan:.3f}", f"{one.error:.3f}"] for one in learned),
+                    ],
+                    ">>>",
+                )
     weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded), rounds)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(stop_as_json(weights), indent=1) + "\n", encoding="utf-8")

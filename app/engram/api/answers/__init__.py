@@ -1,0 +1,1 @@
+"""Interfaces of frontends: chat, reranking, vector stores, Dify."""

@@ -1,0 +1,37 @@
+"""Dify's external knowledge API over a collection."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+
+from engram.api.answers.dify_schemas import RecordsOut, RetrievalIn
+from engram.api.body_reading import Route
+from engram.api.dependencies import Answering, App, PostedBody, json_body, needs, posted, timed
+from engram.api.problems import responses
+from engram.core.auth.access_keys import QUERY
+
+router = APIRouter(tags=["frontends"], route_class=Route)
+
+
+@router.post(
+    "/retrieval",
+    response_model=RecordsOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    summary="Retrieve for Dify",
+)
+async def post_retrieval(
+    sent: Annotated[PostedBody[RetrievalIn], Depends(posted(RetrievalIn))], app: App, answering: Answering
+) -> Response:
+    """`POST /query` in the shape of Dify's external knowledge API: the knowledge is the collection.
+
+    The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
+    cosines of the passages and the question, sorted.
+    """
+
+    def written() -> Response:
+        answer = app.serving.query(sent.body.to_query(sent.scope))
+        records = RecordsOut.from_service(answer, sent.body.retrieval_setting.score_threshold or 0.0)
+        return Response(records.model_dump_json(), media_type="application/json")
+
+    return await answering.do(written)

@@ -1,0 +1,50 @@
+"""Reranking by a collection, for clients of Cohere and Jina."""
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+
+from engram.api.answers.rerank_schemas import RerankIn, RerankOut
+from engram.api.body_reading import Route
+from engram.api.dependencies import Answering, App, PostedBody, json_body, needs, posted, timed
+from engram.api.problems import responses
+from engram.core.auth.access_keys import QUERY
+from engram.runtime.container import Application
+
+router = APIRouter(tags=["frontends"], route_class=Route)
+Posted = Annotated[PostedBody[RerankIn], Depends(posted(RerankIn))]
+
+
+@router.post(
+    "/v1/rerank",
+    response_model=RerankOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    summary="Rank texts",
+)
+async def post_rerank(sent: Posted, app: App, answering: Answering) -> Response:
+    """Rank texts for a question, in the shape of Cohere and Jina: the model is the collection.
+
+    A text that the collection has as a passage is ranked with everything that the collection has learned. Other
+    texts are ranked by the encoder. The known texts share the places that the encoder gives to them together.
+    """
+    return await answering.do(partial(_written, sent, app, "1"))
+
+
+@router.post(
+    "/v2/rerank",
+    response_model=RerankOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    summary="Rank texts, for version 2 of Cohere's clients",
+)
+async def post_rerank_v2(sent: Posted, app: App, answering: Answering) -> Response:
+    """Rank texts for a question, as `POST /v1/rerank` does."""
+    return await answering.do(partial(_written, sent, app, "2"))
+
+
+def _written(sent: PostedBody[RerankIn], app: Application, version: str) -> Response:
+    reranking = app.rerank.rerank(sent.body.to_query(sent.scope), sent.body.texts)
+    reranked = RerankOut.from_service(reranking, sent.body, version)
+    return Response(reranked.model_dump_json(), media_type="application/json")

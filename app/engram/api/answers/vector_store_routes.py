@@ -1,0 +1,71 @@
+"""OpenAI's vector stores over collections, for clients that search through OpenAI's package."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from engram.api.answers.vector_store_schemas import SearchIn, SearchPageOut, VectorStoreOut, VectorStoresOut
+from engram.api.body_reading import Route
+from engram.api.dependencies import Answering, App, Asker, PathScope, json_body, needs, timed
+from engram.api.problems import responses
+from engram.api.schemas import CollectionName
+from engram.core.auth.access_keys import QUERY, READ
+
+router = APIRouter(tags=["frontends"], route_class=Route, prefix="/v1/vector_stores")
+
+
+@router.get(
+    "",
+    response_model=VectorStoresOut,
+    dependencies=[needs(READ)],
+    responses=responses(422, 503),
+    summary="List collections as vector stores",
+)
+def get_vector_stores(
+    app: App,
+    asker: Asker,
+    limit: Annotated[int, Query(ge=1, le=100, description="Stores per page.")] = 20,
+    order: Annotated[Literal["asc", "desc"], Query(description="Of the names.")] = "asc",
+    after: Annotated[CollectionName | None, Query(description="The page that follows this store.")] = None,
+    before: Annotated[CollectionName | None, Query(description="The page that ends before this store.")] = None,
+) -> VectorStoresOut:
+    """The collections that may be read with the key, in the order of their names."""
+    descending = order == "desc"
+    if after is None and before is not None:
+        page = app.ingest.collections(before, limit + 1, asker, descending=not descending)
+        return VectorStoresOut.from_service(page[:limit][::-1], has_more=len(page) > limit)
+    page = app.ingest.collections(after, limit + 1, asker, descending=descending)
+    return VectorStoresOut.from_service(page[:limit], has_more=len(page) > limit)
+
+
+@router.get(
+    "/{name}",
+    response_model=VectorStoreOut,
+    dependencies=[needs(READ)],
+    responses=responses(404, 422, 503),
+    summary="Read a collection as a vector store",
+)
+def get_vector_store(scope: PathScope) -> VectorStoreOut:
+    """The collection's name, and how many passages it has."""
+    return VectorStoreOut.from_service(scope.collection)
+
+
+@router.post(
+    "/{name}/search",
+    response_model=SearchPageOut,
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
+    summary="Search a vector store",
+)
+async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, answering: Answering) -> Response:
+    """`POST /query` in the shape of OpenAI's vector stores: the store is the collection.
+
+    The collection's ranking decides on the order. Scores lie between 0 and 1 and fall with the rank: they are the
+    cosines of the passages and the question, sorted. Filters compare fields of the passages' metadata.
+    """
+
+    def written() -> Response:
+        page = SearchPageOut.from_service(app.serving.query(body.to_query(scope)), body.threshold)
+        return Response(page.model_dump_json(), media_type="application/json")
+
+    return await answering.do(written)

@@ -1,0 +1,1 @@
+"""Routes of experiments: arms, shadow, exploration, measured lift."""

@@ -1,1 +1,0 @@
-"""Routes of how a collection serves."""

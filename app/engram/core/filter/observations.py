@@ -1,0 +1,274 @@
+"""The engine of learning: move states by what events observe of them, in columns.
+
+A worker applies verdicts with it (``steps``), and a replay computes what the log says with it (``state_replay``):
+both come to the same bits. States are the memories of a sentence (GAM-RAG, Eq. 2), a vector each, and how surely a
+sentence supports a question, a number. Both follow the same filter (``kalman``), within the caps of the judge
+(``caps``).
+
+An observation of a state depends on the earlier observations of this state, and on nothing else. The engine moves
+states in waves: the n-th wave holds the n-th observation of each state. A state's result does not depend on the
+states beside it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.filter import kalman, sufficiency_memory
+from engram.core.filter.caps import Said, contested, with_word
+from engram.core.filter.gain_budget import GainBudgets, Ids, Verdicts
+from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
+from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.states import AuditRows, Event, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Observations of single states by events, n rows in columns; arrays are (n,).
+
+    The rows of one state stand in the order in which its events are applied.
+
+    Attributes:
+        events: all events that observe.
+        event_places: place in ``events``.
+        states: place of the state that is observed.
+        sentence_ids: sentence of the state.
+        channels: places in ``AUDITED``.
+        targets: y of GAM-RAG, Eq. 10, 0 or 1.
+        noise: R of Eq. 11, above 0.
+        opposed: whether the observation contradicts what other judges said of the sentence.
+    """
+
+    events: Sequence[Event]
+    event_places: Ids
+    states: Ids
+    sentence_ids: Ids
+    channels: Ids
+    targets: Ids
+    noise: Floats
+    opposed: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def selected(self, rows: Ids) -> "Observations":
+        """The observations at these places."""
+        return replace(
+            self,
+            event_places=self.event_places[rows],
+            states=self.states[rows],
+            sentence_ids=self.sentence_ids[rows],
+            channels=self.channels[rows],
+            targets=self.targets[rows],
+            noise=self.noise[rows],
+            opposed=self.opposed[rows],
+        )
+
+    @property
+    def moved_states(self) -> Ids:
+        """Places of the observed states, in ascending order."""
+        return np.unique(self.states)
+
+    def budgets(self, states: MemoryRows | SupportRows) -> GainBudgets:
+        """Gain budgets of all states, ready for these observations."""
+        shares = np.array([[event.share, event.contested_share] for event in self.events], dtype=np.float64)
+        shares = shares.reshape(-1, 2)[self.event_places]
+        caps = np.where(self.opposed, shares.min(axis=1), shares[:, 0])
+        places = self.event_places.tolist()
+        judges = [self.events[place].judge for place in places]
+        days = [self.events[place].day for place in places]
+        return GainBudgets(states.days, states.kept, Verdicts(self.states, judges, days, caps))
+
+
+class Directions(NamedTuple):
+    """Directions along which observations move memories.
+
+    Attributes:
+        vectors: k vectors, (d,) each, none of them zero.
+        rows: place in ``vectors`` of each observation, (n,).
+    """
+
+    vectors: Sequence[Vector]
+    rows: Ids
+
+
+def hear(
+    statements: list[Said], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
+) -> NDArray[np.bool_]:
+    """Add judgements to what was said, and return which of them contradict other judges, (n,).
+
+    Args:
+        statements: by place; changed in place.
+        places: place in ``statements`` of each judgement. Those of one place stand in the order of application.
+        judges, targets: judge and y of each judgement.
+    """
+    opposed = np.zeros(len(places), dtype=np.bool_)
+    alone = {(judge, target): with_word((), judge, target) for judge in set(judges) for target in (0, 1)}
+    for row, (place, judge, target) in enumerate(zip(places, judges, targets, strict=True)):
+        before = statements[place]
+        if before and before == alone[judge, target]:
+            continue  # the judge repeats itself, and nobody else spoke
+        opposed[row] = contested(before, judge, target)
+        statements[place] = with_word(before, judge, target)
+    return opposed
+
+
+def move_memories(
+    memories: MemoryRows, observations: Observations, directions: Directions
+) -> tuple[MemoryRows, AuditRows]:
+    """Move memories by observations.
+
+    Returns:
+        The moved memories, in the order of ``observations.moved_states``, and a row for each observation.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+    if not len(observations):
+        return MemoryRows.from_rows([]), AuditRows.none()
+    states, budgets = observations.states, observations.budgets(memories)
+    vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
+    along = kalman.units(np.stack(directions.vectors))
+
+    def update(wave: Ids, prior: _Prior) -> MemoryUpdate:
+        after = kalman.update_memories(
+            vectors[states[wave]],
+            prior.perplexities,
+            along[directions.rows[wave]],
+            prior.targets,
+            prior.noise,
+            prior.process_noise,
+            most=prior.most,
+        )
+        vectors[states[wave]] = after.vectors
+        return after
+
+    audit = _move(observations, budgets, perplexities, update)
+    rows = observations.moved_states
+    return MemoryRows(
+        sentence_ids=memories.sentence_ids[rows],
+        channels=memories.channels[rows],
+        vectors=vectors[rows],
+        perplexities=perplexities[rows],
+        update_counts=memories.update_counts[rows] + np.bincount(states)[rows],
+        days=budgets.days(rows),
+        kept=budgets.shares_left(rows),
+    ), audit
+
+
+def move_supports(
+    supports: SupportRows, observations: Observations, statements: Sequence[Said]
+) -> tuple[SupportRows, AuditRows]:
+    """Move supports by observations: see ``move_memories``.
+
+    Args:
+        statements: of each support, after all observations.
+    """
+    if not len(observations):
+        return SupportRows.from_rows([]), AuditRows.none()
+    states, budgets = observations.states, observations.budgets(supports)
+    values, perplexities = supports.supports.copy(), supports.perplexities.copy()
+    answered, sufficiency = supports.answered.copy(), supports.sufficiency.copy()
+    judged = np.array([event.sufficiency for event in observations.events], dtype=np.float64)
+    judged = judged[observations.event_places]
+    claims = np.array([event.complete for event in observations.events], dtype=np.bool_)[observations.event_places]
+
+    def update(wave: Ids, prior: _Prior) -> SupportUpdate:
+        at = states[wave]
+        after = kalman.update_supports(
+            values[at], prior.perplexities, prior.targets, prior.noise, prior.process_noise, most=prior.most
+        )
+        values[at] = after.supports
+        answered[at], sufficiency[at] = sufficiency_memory.updated_sufficiency(
+            answered[at],
+            sufficiency[at],
+            targets=prior.targets,
+            gains=after.gains,
+            judged=judged[wave],
+            complete=claims[wave],
+        )
+        return after
+
+    audit = _move(observations, budgets, perplexities, update)
+    complete = supports.complete.copy()
+    complete[states] = claims  # the last observation of a state stays
+    rows = observations.moved_states
+    return SupportRows(
+        question_ids=supports.question_ids[rows],
+        sentence_ids=supports.sentence_ids[rows],
+        supports=values[rows],
+        perplexities=perplexities[rows],
+        update_counts=supports.update_counts[rows] + np.bincount(states)[rows],
+        complete=complete[rows],
+        days=budgets.days(rows),
+        kept=budgets.shares_left(rows),
+        said=[statements[state] for state in rows.tolist()],
+        answered=answered[rows],
+        sufficiency=sufficiency[rows],
+    ), audit
+
+
+class _Prior(NamedTuple):
+    """States of a wave before it, and what is observed of them; arrays are (n,)."""
+
+    perplexities: Floats
+    targets: Floats
+    noise: Floats
+    process_noise: Floats
+    most: Floats
+    """Largest gain that the judge's caps allow."""
+
+
+def _move(
+    observations: Observations,
+    budgets: GainBudgets,
+    perplexities: Floats,
+    update: Callable[[Ids, _Prior], MemoryUpdate | SupportUpdate],
+) -> AuditRows:
+    """Move states wave by wave, and their perplexities in place; return a row for each observation.
+
+    Args:
+        update: moves the states of a wave, given by its places in ``observations``.
+    """
+    count = len(observations)
+    event_ids = np.array([event.id for event in observations.events], dtype=np.int64)[observations.event_places]
+    process_noise = np.array([event.process_noise for event in observations.events], dtype=np.float64)
+    process_noise = process_noise[observations.event_places]
+    targets = observations.targets.astype(np.float64)
+    gains, residuals, before, after = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
+    for wave in _waves(observations.states):
+        states = observations.states[wave]
+        before[wave] = perplexities[states]
+        effect = update(
+            wave,
+            _Prior(before[wave], targets[wave], observations.noise[wave], process_noise[wave], budgets.most(wave)),
+        )
+        budgets.pull(wave, effect.gains)
+        perplexities[states] = after[wave] = effect.perplexities
+        gains[wave], residuals[wave] = effect.gains, effect.residuals
+    return AuditRows(
+        event_ids=event_ids,
+        sentence_ids=observations.sentence_ids,
+        channels=observations.channels,
+        targets=observations.targets,
+        observation_noise=observations.noise,
+        gains=gains,
+        residuals=residuals,
+        perplexities_before=before,
+        perplexities_after=after,
+        process_noise=process_noise,
+    )
+
+
+def _waves(states: Ids) -> list[Ids]:
+    """Places in ``states``, such that the n-th list has each state's n-th place."""
+    order = np.argsort(states, kind="stable")
+    first = np.flatnonzero(np.diff(states[order], prepend=states[order[0]] - 1))
+    turns = np.arange(len(states)) - np.repeat(first, np.diff(first, append=len(states)))
+    turn_of = np.empty(len(states), dtype=np.int64)
+    turn_of[order] = turns
+    by_turn = np.argsort(turn_of, kind="stable")
+    return np.split(by_turn, np.flatnonzero(np.diff(turn_of[by_turn])) + 1)

@@ -1,0 +1,43 @@
+"""Ranges of an encoder's activations, which smoothing needs: measured beforehand for the packaged encoder."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE = "activation_ranges.json"
+
+
+@dataclass(frozen=True)
+class ActivationRanges:
+    """Largest absolute value of each channel over some texts.
+
+    Attributes:
+        attention: of what each layer's attention reads, (layers, d).
+        feed_forward: of what each layer's feed-forward network reads, (layers, d).
+    """
+
+    attention: NDArray[np.float32]
+    feed_forward: NDArray[np.float32]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the numbers (hex)."""
+        return hashlib.sha256(self.attention.tobytes() + self.feed_forward.tobytes()).hexdigest()
+
+
+@cache
+def known_ranges(fingerprint: str) -> ActivationRanges | None:
+    """Ranges of the encoder whose weights have this SHA-256 (hex), or None if nobody measured them.
+
+    `benchmarks/activation_ranges.py` measures them.
+    """
+    content = json.loads(files("engram").joinpath(FILE).read_text(encoding="utf-8"))
+    if content["weights"] != fingerprint:
+        return None
+    attention, feed_forward = (np.array(content[part], dtype=np.float32) for part in ("attention", "feed_forward"))
+    return ActivationRanges(attention, feed_forward)

@@ -1,0 +1,1 @@
+"""Experiments: arms, shadow, exploration, comparison and measured lift."""

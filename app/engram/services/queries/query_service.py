@@ -1,0 +1,180 @@
+"""Asking a question from its plan to its episode: retrieve, explain where that is wanted, and remember."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from engram.context import tenancy
+from engram.context.errors import MissingPartitionError
+from engram.core.auth.access_keys import AUDIT
+from engram.core.text.identifiers import moment_of
+from engram.services.auth.replica_reads import Reads
+from engram.services.auth.scope import Scope
+from engram.services.explanations.verdict_influence import Influences
+from engram.services.queries.stored_answer import AnswerReading, episode_row
+from engram.services.retrieval import answer_presentation
+from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.answer_trace import Trace
+from engram.services.retrieval.passage_ranking import PassageRanking
+from engram.services.retrieval.query import Query
+from engram.services.retrieval.query_plan import QueryPlan, ServingMode
+from engram.services.retrieval.retrieval_service import RetrievalResult, RetrieveService
+from engram.storage.database import Database
+from engram.storage.retrieval import episode_partitions, episodes
+from engram.storage.retrieval.episode_partitions import monday_of
+from engram.storage.retrieval.episodes import EpisodeRow, TracedEpisode
+from engram.telemetry import metrics
+from engram.telemetry.stages import stage
+
+log = structlog.get_logger(__name__)
+
+TRACED = 1_000
+"""Queries of one trace that are listed, at most."""
+PLAIN_DEPTH = 100
+"""Passages, at least, among which a plain search is asked for a rank: as many as a query may want."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An answered query as it can be read again; ``judged`` counts its verdicts, revoked ones included."""
+
+    answer: Mapping[str, Any]
+    trace: Mapping[str, Any]
+    judged: int
+    created_at: datetime
+
+
+class AskService:
+    """Answers queries and reads episodes again."""
+
+    def __init__(
+        self,
+        database: Database,
+        reads: Reads,
+        retrieve: RetrieveService,
+        influences: Influences,
+        *,
+        durable: bool = True,
+    ) -> None:
+        """``durable``: whether an answer waits until its episode is on disk."""
+        self._database = database
+        self._reads = reads
+        self._retrieve = retrieve
+        self._influences = influences
+        self._durable = durable
+
+    def query(self, query: Query, served: ServingMode | None = None, *, explained: bool = True) -> Answer:
+        """Answer a question and keep the episode.
+
+        Args:
+            served: by default as it was asked, whatever its collection is set to.
+            explained: whether a trace says which verdicts moved what was found; it takes longer than finding it.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            InvalidRequestError: the query bounds hops that its strategy does not make.
+            LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
+        """
+        plan = self._retrieve.plan(query, served)
+        # What others asked and said is for those to see who may.
+        audits = query.scope.may(AUDIT)
+        found, trace = self._reads.on_replica(
+            plan.collection.id, lambda: self._traced(plan, explained=explained and audits)
+        )
+        answer = answer_presentation.answer(found)
+        with stage("keep"):
+            self.keep(plan.collection.id, episode_row(found, answer, trace))
+        _count(answer)
+        log.info(
+            "query",
+            query_id=str(answer.query_id),
+            collection=answer.collection,
+            memory=answer.memory,
+            profile=answer.profile,
+            strategy=answer.strategy,
+            arm=answer.arm,
+            explored=len(found.explored.passages),
+            expansions=len(query.expansions),
+            hops=answer.hops,
+            stop_reason=answer.stop_reason,
+            total_ms=answer.timings.total_ms,
+        )
+        return replace(
+            answer,
+            entities=list(found.entities) if "entities" in query.include else None,
+            trace=(trace if audits else _own(trace)) if "trace" in query.include else None,
+        )
+
+    def keep(self, collection_id: int, episode: EpisodeRow) -> None:
+        """Keep an episode; the first of a week makes the week's partition if no worker has.
+
+        Raises:
+            NotFoundError: the collection is gone.
+        """
+        try:
+            with self._database.write_once() as writer:
+                episodes.insert(writer, collection_id, episode, durable=self._durable)
+        except MissingPartitionError:
+            with tenancy.unrestricted(), self._database.write() as writer:
+                episode_partitions.make(writer, monday_of(moment_of(episode.id)))
+            with self._database.write_once() as writer:
+                episodes.insert(writer, collection_id, episode, durable=self._durable)
+
+    def episode(self, scope: Scope, query_id: UUID) -> Episode:
+        """An answered query, read again, with the texts that there still are.
+
+        Raises:
+            NotFoundError: there is no such query, or none any more, or it is not for this principal to see.
+        """
+        with self._database.snapshot() as reader:
+            stored = episodes.find(reader, scope.collection.id, query_id)
+            if not scope.sees(stored.principal):
+                raise episodes.missing(query_id)
+            reading = AnswerReading(reader, scope.collection, stored)
+        trace = reading.trace()
+        if not scope.may(AUDIT):
+            trace = {**trace, "recalled": [{**row, "past_question": None} for row in trace["recalled"]]}
+        return Episode(reading.answer(), trace, stored.judged, stored.created_at)
+
+    def traced(self, scope: Scope, trace_id: str) -> list[TracedEpisode]:
+        """List the queries of a trace that the principal may see, oldest first, at most ``TRACED``."""
+        with self._database.read() as reader:
+            listed = episodes.by_trace(reader, scope.collection.id, trace_id, TRACED)
+        return [episode for episode in listed if scope.sees(episode.principal)]
+
+    def _traced(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
+        """Retrieve, and trace the retrieval, with explanations if asked for.
+
+        For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
+        on the snapshot that the answer was.
+        """
+        if "trace" not in plan.query.include or not plan.focus.policy.gated or not explained:
+            retrieved = self._retrieve.find(plan)
+            return retrieved, answer_presentation.trace(retrieved)
+        alone = self._without_memory(plan) if plan.focus.use_memory else None
+        with self._retrieve.on_snapshot(plan) as (reader, retrieved):
+            plain = (retrieved.ranking if alone is None else alone).ranks
+            with stage("explain"):
+                return retrieved, self._influences.explained(
+                    reader, retrieved, plain, answer_presentation.trace(retrieved)
+                )
+
+    def _without_memory(self, plan: QueryPlan) -> PassageRanking:
+        depth = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
+        return self._retrieve.find(plan.without_memory(depth)).ranking
+
+
+def _own(trace: Trace) -> Trace:
+    """The trace without what others asked."""
+    return replace(trace, recalled=[replace(past, past_question=None) for past in trace.recalled])
+
+
+def _count(answer: Answer) -> None:
+    metrics.QUERIES.labels(answer.strategy, answer.profile, answer.memory, answer.stop_reason).inc()
+    metrics.HOPS.labels(answer.profile).observe(answer.hops)
+    for warning in answer.warnings:
+        metrics.WARNINGS.labels(warning.type).inc()

@@ -1,1 +1,0 @@
-"""Serving of a collection: arms, shadow, comparison, measured lift, answers in words."""

@@ -1,1 +1,0 @@
-"""Verdicts on the queries that a collection served."""

@@ -1,0 +1,46 @@
+"""A statement runs only where something says whose rows it may see."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
+
+import pytest
+
+from engram.context import tenancy
+from engram.context.tenancy import UnsetTenancyError
+
+
+def outside() -> str | None:
+    """What a thread sees that no block was handed to."""
+    return Context().run(tenancy.current)
+
+
+def test_unset_tenancy_raises() -> None:
+    with pytest.raises(UnsetTenancyError, match=r"tenancy\.restricted_to or tenancy\.unrestricted"):
+        outside()
+
+
+def test_blocks_set_it_and_their_ends_restore_it() -> None:
+    seen: list[str | None] = []
+
+    def work() -> None:
+        with tenancy.restricted_to("one"):
+            with tenancy.unrestricted():
+                seen.append(tenancy.current())
+            seen.append(tenancy.current())
+        with pytest.raises(UnsetTenancyError):
+            tenancy.current()
+
+    Context().run(work)
+    assert seen == [None, "one"]
+
+
+def test_a_thread_has_what_is_carried_to_it_and_nothing_else() -> None:
+    with tenancy.restricted_to("one"), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(tenancy.carry(tenancy.current)).result() == "one"
+        with pytest.raises(UnsetTenancyError):
+            pool.submit(tenancy.current).result()
+
+
+def test_what_is_unset_cannot_be_carried() -> None:
+    with pytest.raises(UnsetTenancyError):
+        Context().run(tenancy.carry, tenancy.current)

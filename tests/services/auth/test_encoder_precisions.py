@@ -1,0 +1,99 @@
+"""One encoder in two precisions: a collection keeps its own, whichever the process is configured for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engram.config.settings import Settings
+from engram.context.errors import InvalidRequestError
+from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
+from engram.runtime.container import Application, Servers
+from engram.runtime.models import Models
+from engram.services.retrieval.query import Query
+from tests.support import state
+from tests.support.twins import born
+
+QUESTION = "Where was Marie Curie born?"
+
+
+def application_with(own: Servers, settings: Settings, like: Application, precision: str) -> Application:
+    """An application that loads the encoder itself."""
+    services = Application(settings.model_copy(update={"embedding_precision": precision}), own, consumer="apart")
+    services.models.language = like.language
+    return services
+
+
+@pytest.fixture
+def single(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    services = application_with(own, settings, application, "float32")
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def eight(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    services = application_with(own, settings, application, "dynamic-int8")
+    yield services
+    services.close()
+
+
+def passage_vectors(application: Application, name: str) -> dict[str, np.ndarray]:
+    return {
+        f"{row['title']}. {row['text']}": np.array(row["embedding"].strip("[]").split(","), dtype=np.float32)
+        for row in state.rows(application, name, "passage")
+    }
+
+
+def assert_made_by(application: Application, name: str) -> None:
+    """The passages' vectors are those of the application's configured precision."""
+    for text, vector in passage_vectors(application, name).items():
+        np.testing.assert_allclose(vector, application.embedder.embed([text])[0], atol=1e-5)
+
+
+def first_score(application: Application, name: str) -> float:
+    query = Query(text=QUESTION, scope=application.access.scope(name), strategy="dense")
+    return application.serving.query(query).passages[0].score
+
+
+def test_each_serves_collections_of_both(single: Application, eight: Application, collection: str) -> None:
+    of_single, of_eight = born(single, f"{collection}-a"), born(eight, f"{collection}-b")
+    fingerprints = [single.access.scope(name).collection.encoder_fingerprint for name in (of_single, of_eight)]
+    assert fingerprints == [DEFAULT_MODEL_SHA256, eight.embedder.fingerprint]
+    assert_made_by(single, of_single)
+    assert_made_by(eight, of_eight)
+    # A query's vector is of the collection's precision in both processes.
+    for name in (of_single, of_eight):
+        assert first_score(single, name) == pytest.approx(first_score(eight, name), abs=1e-5)
+    assert first_score(single, of_single) != pytest.approx(first_score(single, of_eight), abs=1e-5)
+    assert [probe.encoder for probe in eight.encoder.probe()] == [eight.encoder.id]
+
+
+def test_reembed_moves_to_the_configured_precision(
+    single: Application, eight: Application, collection: str
+) -> None:
+    born(single, collection)
+    with pytest.raises(InvalidRequestError, match="name one of them"):
+        single.reembed.request(single.access.scope(collection))  # it has that precision
+    for application in (eight, single):
+        job = application.reembed.request(application.access.scope(collection), DEFAULT_MODEL)
+        application.runner.run_ready()
+        scope = application.access.scope(collection)
+        assert application.jobs.job(scope, job).status == "succeeded"
+        assert scope.collection.encoder_fingerprint == application.embedder.fingerprint
+        assert_made_by(application, collection)
+
+
+@pytest.mark.parametrize(("precision", "single_precision"), [("auto", True), ("dynamic-int8", False)])
+def test_an_encoder_of_the_file_comes_in_one_precision(
+    precision: str, single_precision: bool, settings: Settings, application: Application, tmp_path: Path
+) -> None:
+    file = tmp_path / "encoders.toml"
+    file.write_text(f"[copy]\nfolder = '{DEFAULT_MODEL}'\n")
+    models = Models(settings.model_copy(update={"embedding_precision": precision, "embedding_models": file}))
+    models.embedder = application.embedder
+    (copy,) = models.named_embedders
+    assert copy.model == "copy"
+    assert (copy.fingerprint == DEFAULT_MODEL_SHA256) is single_precision
+    assert models.encoder.fingerprints.count(copy.fingerprint) == 1

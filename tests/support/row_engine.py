@@ -1,0 +1,156 @@
+"""The row-wise engine, an oracle for the column-wise one: one event after the other, one state at a time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engram.core.filter import kalman, sufficiency_memory
+from engram.core.filter.caps import Said, allowed_gain, contested, with_word
+from engram.core.filter.states import (
+    CHANNELS,
+    RECALL,
+    TASK,
+    Audit,
+    Event,
+    SentenceMemory,
+    SentenceObservation,
+    Support,
+    Vector,
+    seen_noise,
+)
+from engram.core.filter.steps import EventStatement
+
+
+@dataclass
+class RowEngine:
+    """States by key, moved by each event that is applied.
+
+    Attributes:
+        memories: (sentence, channel) -> memory.
+        supports: (question, sentence) -> support.
+        audit: a row for each state and event, in the order of events.
+        contested: events that contradict what other judges said of a sentence.
+    """
+
+    memories: dict[tuple[int, str], SentenceMemory]
+    supports: dict[tuple[int, int], Support]
+    audit: list[Audit]
+    contested: set[int]
+
+    @classmethod
+    def begun(cls, bases: Mapping[tuple[int, str], Vector]) -> "RowEngine":
+        """Begin with memories that no event moved."""
+        return cls({key: SentenceMemory(*key, vector) for key, vector in bases.items()}, {}, [], set())
+
+    def apply(self, statement: EventStatement) -> None:
+        """Apply one event to all states that it names."""
+        event = statement.event
+        for sentence in sorted(statement.targets):
+            if (sentence, TASK) not in self.memories:
+                continue
+            target = statement.targets[sentence]
+            noise = seen_noise(statement.noise[target], statement.examined.get(sentence, 1.0))
+            observation = SentenceObservation(event, sentence, target, noise)
+            support = self.supports.get((event.question_id, sentence), Support(event.question_id, sentence))
+            if contested(support.said, event.judge, target):
+                self.contested.add(event.id)
+            for channel in CHANNELS:
+                if (sentence, channel) in self.memories and channel in statement.directions:
+                    memory, row = move_memory(
+                        self.memories[sentence, channel], support.said, observation, statement.directions[channel]
+                    )
+                    self.memories[sentence, channel] = memory
+                    self.audit.append(row)
+            self.supports[event.question_id, sentence], row = move_support(support, observation)
+            self.audit.append(row)
+
+    def touched(self) -> dict[tuple[int, str], SentenceMemory]:
+        """The memories that an event moved."""
+        return {key: memory for key, memory in self.memories.items() if memory.update_count}
+
+
+def applied(statements: Sequence[EventStatement], bases: Mapping[tuple[int, str], Vector]) -> RowEngine:
+    """Apply events in their order, from nothing."""
+    engine = RowEngine.begun(bases)
+    for statement in statements:
+        engine.apply(statement)
+    return engine
+
+
+def move_memory(
+    memory: SentenceMemory, said: Said, observation: SentenceObservation, direction: Vector
+) -> tuple[SentenceMemory, Audit]:
+    """Move a memory by one observation.
+
+    Args:
+        said: what judges said before of its sentence, for the event's question.
+    """
+    event = observation.event
+    update = kalman.update_memories(
+        memory.vector[None],
+        np.array([memory.perplexity]),
+        kalman.units(direction[None]),
+        np.array([float(observation.target)]),
+        np.array([observation.observation_noise]),
+        np.array([event.process_noise]),
+        most=np.array([_most(memory, said, observation)]),
+    )
+    gain, perplexity = float(update.gains[0]), float(update.perplexities[0])
+    moved = replace(
+        memory,
+        vector=update.vectors[0],
+        perplexity=perplexity,
+        update_count=memory.update_count + 1,
+        pulled=memory.pulled.on(event.day).after(event.judge, gain),
+    )
+    residual = float(update.residuals[0])
+    return moved, Audit.of_observation(observation, memory.channel, gain, residual, memory.perplexity, perplexity)
+
+
+def move_support(support: Support, observation: SentenceObservation) -> tuple[Support, Audit]:
+    """Move a support by one observation."""
+    event = observation.event
+    target = np.array([float(observation.target)])
+    update = kalman.update_supports(
+        np.array([support.support]),
+        np.array([support.perplexity]),
+        target,
+        np.array([observation.observation_noise]),
+        np.array([event.process_noise]),
+        most=np.array([_most(support, support.said, observation)]),
+    )
+    answered, sufficiency = sufficiency_memory.updated_sufficiency(
+        np.array([support.answered]),
+        np.array([support.sufficiency]),
+        targets=target,
+        gains=update.gains,
+        judged=np.array([event.sufficiency], dtype=np.float64),
+        complete=np.array([event.complete]),
+    )
+    gain, perplexity = float(update.gains[0]), float(update.perplexities[0])
+    moved = replace(
+        support,
+        support=float(update.supports[0]),
+        perplexity=perplexity,
+        update_count=support.update_count + 1,
+        complete=event.complete,
+        pulled=support.pulled.on(event.day).after(event.judge, gain),
+        said=with_word(support.said, event.judge, observation.target),
+        answered=float(answered[0]),
+        sufficiency=float(sufficiency[0]),
+    )
+    residual = float(update.residuals[0])
+    return moved, Audit.of_observation(observation, RECALL, gain, residual, support.perplexity, perplexity)
+
+
+def _most(state: SentenceMemory | Support, said: Said, observation: SentenceObservation) -> float:
+    event: Event = observation.event
+    return allowed_gain(
+        state.pulled.on(event.day),
+        said,
+        event.judge,
+        observation.target,
+        share=event.share,
+        contested_share=event.contested_share,
+    )
