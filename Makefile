@@ -21,8 +21,8 @@ BESIDE := clients/python evaluation integrations/haystack integrations/langchain
 # tests that took longest: of those that take ten seconds in one process, look which could do with less.
 PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 
-# The pages of docs/ as a site. A page or a heading that a link leads to and that is not there is an error.
-SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going docs build/site
+# The pages as a site: docs/, the README and evaluation/measurements. A page or a heading that a link leads to and that is not there is an error.
+SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going --conf-dir docs . build/site
 
 .PHONY: run test check format docs site lock wheels install develop clean console console-test
 
@@ -69,7 +69,7 @@ console-test: develop
 
 site: $(DOCUMENTING)
 	@$(SITE)
-	@echo "The pages are in build/site; open build/site/index.html."
+	@echo "The pages are in build/site; open build/site/docs/index.html."
 
 # What the image installs, each file by its hash, and the list of it. It needs uv.
 lock:

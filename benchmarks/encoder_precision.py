@@ -10,7 +10,7 @@ DATASET_DIR holds corpus.jsonl.gz ({"_id", "title", "text"}), queries.jsonl.gz (
 - cosine: of vectors with those of float32, mean and least, of passages, first sentences and questions
 - recall@5: of gold passages by exact cosine: by the passage's vector, and by that plus its best sentence's
 
-Figures: docs/speed.md.
+Figures: evaluation/measurements/speed.md.
 """
 
 import argparse

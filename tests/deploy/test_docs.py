@@ -30,8 +30,9 @@ def test_every_setting_is_described() -> None:
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
-    beside = (page for folder in ("clients", "integrations") for page in (ROOT / folder).glob("*/README.md"))
-    for page in (*ROOT.glob("*.md"), *beside, *(ROOT / "docs").rglob("*.md")):
+    folders = [ROOT / name for name in ("clients", "docs", "evaluation", "evaluation_sets", "integrations")]
+    nested = (page for folder in folders for page in folder.rglob("*.md") if "node_modules" not in page.parts)
+    for page in (*ROOT.glob("*.md"), *nested):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page.name, target)
 

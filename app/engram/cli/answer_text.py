@@ -67,7 +67,7 @@ def why_nothing(client: Client, answer: Mapping[str, Any], sought: Mapping[str, 
     name = answer["collection"]
     if answer["insufficient"]:
         probability = answer["sufficiency"] or 0
-        return f"Nothing is shown, since sufficiency is {probability:.0%} only: see docs/sufficiency.md."
+        return f"Nothing is shown, since sufficiency is {probability:.0%} only: see docs/ranking.md."
     held = client.send("GET", path_of("collections", name))["passage_count"]
     if not held:
         page = client.send("GET", path_of("collections", name, "jobs"), params={"limit": 20})

@@ -3150,7 +3150,7 @@ export interface components {
             strategy?: "graph" | "dense" | "lexical" | "hybrid";
             /**
              * Sufficiency
-             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+             * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
             timings: components["schemas"]["TimingsOut"];
@@ -6367,7 +6367,7 @@ export interface components {
             strategy?: "graph" | "dense" | "lexical" | "hybrid";
             /**
              * Sufficiency
-             * @description With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+             * @description With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
              */
             sufficiency?: number | null;
             timings: components["schemas"]["TimingsOut"];
@@ -7740,7 +7740,7 @@ export interface components {
             events: number;
             /**
              * Features
-             * @description By name (docs/sufficiency.md). None where nothing was found.
+             * @description By name (docs/ranking.md). None where nothing was found.
              */
             features: {
                 [key: string]: components["schemas"]["FeatureTraceOut"];

@@ -24,12 +24,11 @@ METRICS = {"ndcg@10": "nDCG@10", "ndcg@1": "nDCG@1", "mrr": "MRR", "recall@5": "
 """What is reported, the first of them everywhere."""
 METRIC = "ndcg@10"
 LEGEND = """\
-Each line: what answered, the share of the questions with expansions that keys adapted to, and what is credited: the
-passages that the verdict supports (supported), all that the expanded question retrieves (published), or the
-supported ones without validation (ungated). adapted: the questions whose expansions were credited. near: their
-paraphrases, or, where a data set has none, those of `sharing` with a cosine of 0.85 or more to an adapted question.
-sharing: other questions that share a relevant passage with an adapted one. others: all that share none. Left of the
-arrow by base keys (memory off), right of it by evolved keys (memory read)."""
+A line names the retriever, the share of the questions that taught, and which passages are credited. These are the
+ones that the verdict supports (supported), all retrieved ones (published), or supported ones without validation
+(ungated). Figures: by base keys without memory -> by evolved keys with memory. adapted: questions whose expansions
+were credited. near: their paraphrases, else questions of `sharing` with a cosine of 0.85 or more. sharing: other
+questions that share a relevant passage with an adapted one. others: questions that share none."""
 PRICE_TITLE = "What a query costs: nDCG@10, ms"
 
 

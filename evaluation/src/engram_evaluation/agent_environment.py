@@ -3,7 +3,7 @@
 It is the play that sessions go through (``services.facts.play``), with rules for the extraction and without a
 database, a network or a clock: the same actions give the same observations and rewards, wherever and how often it
 is played. So a trainer runs as many copies as it likes; they share nothing but the language's rules. The interface
-is Gymnasium's, without depending on it; docs/agent.md says how to wrap it, and gives recipes for GRPO trainers.
+is Gymnasium's, without depending on it; docs/trajectories.md wraps it, and gives recipes for GRPO trainers.
 """
 
 from collections.abc import Sequence

@@ -20,12 +20,11 @@ METRIC = "ndcg@10"
 COSTS = {"llm_calls": "LLM", "prompt_tokens": "tokens in", "completion_tokens": "tokens out", "ms": "ms"}
 COST_TITLE = "What a query costs"
 LEGEND = """\
-Each line: what answered, the method that widens questions, and where its units went: along with the question
-(widened), into the keys of the passages that verdicts support (evolved keys), or both. adapted: the half of the
-questions with expansions that were judged. kept back: the other half. near, sharing, others: as in `adapt`; with
-these no units are sent. LLM, tokens, ms: of a query that is kept back, and of widening it where that was done
-live. EM, F1, contains, strict, lenient, where answers were asked for: as in `answers`, of what the first passages
-let a model say."""
+A line names the retriever, the method that widens questions, and where its units went. They go along with the
+question (widened), into the keys of supported passages (evolved keys), or both. adapted: the half of the questions
+with expansions that were judged. kept back: the other half. near, sharing, others: as in `adapt`, without units.
+LLM, tokens, ms: of a query that is kept back, and of widening it where that was live. EM, F1, contains, strict,
+lenient: as in `answers`, of what the first passages let a model say."""
 
 
 def arm(retriever: str, method: str = "", how: str = adapt_table.BASE) -> str:

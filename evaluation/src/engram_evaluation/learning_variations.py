@@ -182,7 +182,7 @@ class HostileJudge:
 
 
 class ClickSpamJudge:
-    """Clicks on each wrong result, and on no right one; the clicks are a verdict as ``docs/clicks.md`` has it."""
+    """Clicks on each wrong result, and on no right one; the clicks are a verdict as ``docs/feedback.md`` has it."""
 
     def verdict(
         self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]

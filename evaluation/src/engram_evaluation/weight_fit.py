@@ -32,7 +32,7 @@ ENOUGH_VERDICTS = 120.0
 """The same of what is enough, but for the two numbers below."""
 ENOUGH_BIAS, ENOUGH_SLOPE = 0.5, 0.25
 """Variances of how often answers are enough in a collection, in log odds, and of how much the prior's word counts.
-What verdicts bring hardly hangs on them: docs/sufficiency.md."""
+What verdicts bring hardly hangs on them: docs/ranking.md."""
 
 
 def judged(

@@ -308,7 +308,7 @@ class SufficiencyOut(ResponseModel):
         ),
     )
     features: dict[str, FeatureTraceOut] = Field(
-        description="By name (docs/sufficiency.md). None where nothing was found."
+        description="By name (docs/ranking.md). None where nothing was found."
     )
     events: int = Field(description="Verdicts in the weights.")
     influences: list[SufficiencyInfluenceOut] = Field(
@@ -373,7 +373,7 @@ class QueryOut(ResponseModel):
         ge=0,
         le=1,
         description=(
-            "With what probability the first five passages hold all the evidence (docs/sufficiency.md); "
+            "With what probability the first five passages hold all the evidence (docs/ranking.md); "
             "verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'."
         ),
     )

@@ -2,7 +2,7 @@
 
 People judge the answer, and seldom the sentences. What a rating says of passages is therefore weaker than what a
 verdict on sentences says. Without citations it falls with the rank: the passage of rank r was looked at with
-probability 1 / r, as results are that people click on (docs/clicks.md).
+probability 1 / r, as results are that people click on (docs/feedback.md).
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ ALONE = LIKELY / 8.0
 """Probability that a thumb up without citations speaks of the first passage.
 
 With a higher one, recall gives paraphrases the rated answer whole, and with it passages that are no evidence.
-With this one, it adds to what they find themselves (docs/thumbs.md).
+With this one, it adds to what they find themselves (evaluation/measurements/thumbs.md).
 """
 
 

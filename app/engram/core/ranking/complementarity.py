@@ -8,7 +8,7 @@ another passage. What a candidate adds to each member becomes features of the ca
 part of the ranking belief, so verdicts teach them.
 
 On the dev halves, weights fitted to the two other families of data sets, all evidence is among the first five for
-.88 of the questions of 2wiki where the first look alone finds it for .71 (docs/measured.md).
+.88 of the questions of 2wiki where the first look alone finds it for .71 (evaluation/measurements/measured.md).
 """
 
 from collections.abc import Sequence

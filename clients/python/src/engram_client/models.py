@@ -1825,7 +1825,7 @@ class SufficiencyOut(Struct):
     """
     features: dict[str, FeatureTraceOut]
     """
-    By name (docs/sufficiency.md). None where nothing was found.
+    By name (docs/ranking.md). None where nothing was found.
     """
     model: float
     """
@@ -3003,7 +3003,7 @@ class EpisodeOut(Struct):
     strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
     sufficiency: float | None = None
     """
-    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
     trace: TraceOut | None = None
     trace_id: str | None = None
@@ -3071,7 +3071,7 @@ class QueryOut(Struct):
     strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
     sufficiency: float | None = None
     """
-    With what probability the first five passages hold all the evidence (docs/sufficiency.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
     trace: TraceOut | None = None
     trace_id: str | None = None

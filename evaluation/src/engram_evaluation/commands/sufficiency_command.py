@@ -41,7 +41,7 @@ def sufficiency(
     ] = None,
     folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("reports"),
 ) -> None:
-    """Measure how well sufficiency is predicted on a data set: docs/sufficiency.md."""
+    """Measure how well sufficiency is predicted on a data set: docs/ranking.md."""
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
     from engram_evaluation.harness import open_harness

@@ -1,0 +1,128 @@
+"""Shell commands and Python pieces of a page, run as a reader would run them.
+
+A block that cannot run by itself stands below a comment ``<!-- not run: the reason -->``. Words in capitals such as
+``QUERY_ID`` stand for what earlier commands printed; ``PLACEHOLDERS`` says where to look for each.
+"""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>sh|python|py)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+COMMAND = re.compile(r"\n(?=engram |curl |\.venv/)")
+"""Where the next command of a block begins: it may need what the one before it printed."""
+PLACEHOLDERS = {
+    "QUERY_ID": r'"query_id":"([0-9a-f-]{36})"|^query ([0-9a-f-]{36}):',
+    "FEEDBACK_ID": r'"feedback_id":(\d+)|^feedback (\d+): ',
+    "SENTENCE_ID": r'"sentence_id":(\d+)|^ +\[(\d+)\]',
+    "GENERATION": r"^ *generation (\d+)",
+    "FACT": r"^(?:fact )?(\d+): ",
+}
+"""Words that a reader replaces, each with what shows its value in an output; the last occurrence counts."""
+WAIT_SECONDS = 400.0
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page. ``reason`` says why it is not run; None if it is."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+    reason: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    """Blocks of shell and Python of a page, in its order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(page.name, text.count("\n", 0, match.start()) + 1, match["language"], match["text"], match["reason"])
+        for match in FENCE.finditer(text)
+    ]
+
+
+class Reader:
+    """Somebody who runs the blocks of one page in order, against a running service."""
+
+    def __init__(self, folder: Path, url: str, env: Mapping[str, str]) -> None:
+        """Args: the working directory, the service's base URL, variables of the environment."""
+        self._folder = folder
+        self._url = url
+        self._env = dict(env)
+        self._names: dict[str, Any] = {"__name__": "__main__"}
+        self.output = ""
+
+    def run(self, block: Block) -> str:
+        """Run one block and return its output; AssertionError if a command fails."""
+        output = ""
+        for command in re.split(COMMAND, block.text) if block.language == "sh" else [block.text]:
+            text = self._fill(command)
+            printed = self._run_shell(text, block) if block.language == "sh" else self._run_python(text)
+            self.output += printed
+            output += printed
+        return output
+
+    def _fill(self, text: str) -> str:
+        for address in ("http://127.0.0.1:8000", "http://localhost:8000", "localhost:8000"):
+            text = text.replace(address, self._url)
+        for name, pattern in PLACEHOLDERS.items():
+            if name in text:
+                values = re.findall(pattern, self.output, re.MULTILINE)
+                assert values, f"no output shows a value for {name}: {self.output[-2000:]}"
+                last = values[-1]
+                text = re.sub(rf"\b{name}\b", last if isinstance(last, str) else next(filter(None, last)), text)
+        return text
+
+    def _run_shell(self, text: str, block: Block) -> str:
+        done = subprocess.run(
+            ["bash", "-c", f"shopt -s expand_aliases\nset -eo pipefail\n{text}"],
+            cwd=self._folder,
+            env=self._env,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_SECONDS,
+            check=False,
+        )
+        where = f"{block.page}:{block.line}"
+        assert done.returncode == 0, f"{where}\n{text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert "problem:" not in done.stdout, f"{where}: the service refused a request\n{done.stdout[-2000:]}"
+        return done.stdout
+
+    def _run_python(self, text: str) -> str:
+        printed = io.StringIO()
+        with environment(self._env), contextlib.redirect_stdout(printed):
+            exec(compile(text, "<page>", "exec"), self._names)
+        return printed.getvalue()
+
+
+@contextlib.contextmanager
+def environment(env: Mapping[str, str]) -> Iterator[None]:
+    """Let this process have these variables for a while."""
+    before = dict(os.environ)
+    os.environ.update(env)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def checkout(folder: Path) -> dict[str, str]:
+    """Make a folder look like a checkout after ``make run``, with documents of a reader; return its environment."""
+    (folder / ".venv").symlink_to(sys.prefix)
+    for name in ("clients", "evaluation_sets", "deploy"):
+        (folder / name).symlink_to(ROOT / name)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+    return variables | {"PATH": f"{folder / '.venv' / 'bin'}:{variables['PATH']}", "COLUMNS": "200"}

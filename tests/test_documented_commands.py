@@ -1,0 +1,117 @@
+"""Commands and programs of the README and the tutorials do on a fresh install what their pages say."""
+
+import gzip
+import json
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.documented import ROOT, Reader, blocks, checkout
+from tests.support.processes import PATIENCE_SECONDS, free_port
+
+PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("tutorial-*.md")))}
+START_SECONDS = 400.0
+"""Seconds that a start may take: imports alone take a minute where many tests run at once."""
+NOT_RUN = 14
+"""Blocks that no test can run, at most. Each gives its reason."""
+CLAIMS = {
+    "README.md": (
+        r"^ *dense +20 .*\n(?:.*\n)*^ *default +20 +0\.\d+ +0\.9",
+        r'"passage_id":"enceladus"',
+        r'"status":"applied"',
+        r'"status":"revoked"|revoked',
+        r"session [0-9a-f-]{36}: evidence found",
+        r"fact \d+",
+    ),
+    "tutorial-frontend.md": (
+        r"applied after one thumb",
+        r"learned: 2 of 5\nwithout memory: not there",
+        r"asked:",
+        r"franz-liszt",
+    ),
+    "tutorial-judge.md": (r"^query ", r"revoked"),
+    "tutorial-operator.md": (r"engram_[0-9A-Za-z]{49}", r"^ok +postgres"),
+    "tutorial-researcher.md": (r"default",),
+}
+"""Patterns that each page's output shows, in this order."""
+CORPUS = [
+    {"id": "titan", "text": "Huygens discovered Titan in 1655.", "metadata": {"topic": "space", "year": 1655}},
+    {"id": "rhea", "text": "Cassini discovered Rhea in 1672.", "metadata": {"topic": "space", "year": 1672}},
+]
+
+pytestmark = pytest.mark.timeout(1200)  # a busy machine starts a dozen commands slowly
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, Mapping[str, str]]]:
+    """`engram up --sample` in a new data folder: a reader's folder, the URL and the environment."""
+    folder = tmp_path_factory.mktemp("checkout")
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    env = checkout(folder) | {
+        "ENGRAM_PORT": str(port),
+        "ENGRAM_URL": url,
+        "ENGRAM_DATA_DIR": str(folder / "data"),
+        "ENGRAM_EMBEDDED_MEMORY_MB": "128",
+    }
+    write_documents(folder)
+    log = folder / "up.log"
+    with log.open("wb") as output:
+        command = [folder / ".venv" / "bin" / "engram", "up", "--sample"]
+        up = subprocess.Popen(command, cwd=folder, env=env, stdout=output, stderr=output)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while "Ctrl-C here stops" not in log.read_text():
+            assert up.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield folder, url, env
+    finally:
+        up.terminate()
+        up.wait(PATIENCE_SECONDS)
+
+
+def write_documents(folder: Path) -> None:
+    """Write the files that a reader of the README has: a corpus, a folder of documents, an experiment."""
+    with gzip.open(folder / "corpus.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(passage) + "\n" for passage in CORPUS)
+    (folder / "handbook").mkdir()
+    (folder / "handbook" / "travel.md").write_text("# Travel\n\nThe office books trips.\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[str, str]]) -> None:
+    folder, url, env = service
+    reader = Reader(folder, url, env)
+    runnable = [block for block in blocks(PAGES[name]) if block.reason is None]
+    assert runnable, "a tutorial without a command teaches nothing"
+    question = runnable[0]
+    for block in runnable:
+        output = reader.run(block)
+        if name == "README.md" and "/query" in block.text:
+            question = block
+            assert summarise(output) == (3, 0.85, False)
+        if name == "README.md" and "/feedback" in block.text:
+            assert summarise(reader.run(question)) == (1, 0.95, True), "as the README says of the second answer"
+    at = 0
+    for pattern in CLAIMS[name]:
+        match = re.compile(pattern, re.MULTILINE).search(reader.output, at)
+        assert match, f"{pattern} is not in what follows: {reader.output[at:]}"
+        at = match.end()
+
+
+def summarise(answer: str) -> tuple[int, float, bool]:
+    """Return hops and sufficiency of an answer, and whether both passages of the evidence lead it."""
+    body = json.loads(answer)
+    leading = {passage["passage_id"] for passage in body["passages"][:2]}
+    return body["hops"], round(body["sufficiency"], 2), leading == {"enceladus", "william-herschel"}
+
+
+def test_few_blocks_are_only_shown() -> None:
+    reasons = [block.reason for page in PAGES.values() for block in blocks(page) if block.reason is not None]
+    assert len(reasons) <= NOT_RUN, reasons
+    assert all(len(reason.split()) >= 3 for reason in reasons), "say why"
